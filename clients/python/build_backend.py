@@ -1,8 +1,8 @@
-"""Builds the wheel and the sdist: for pip, as pyproject.toml says, and for a release, which runs this file.
+"""Builds the wheel and the sdist: for pip, as the backend in pyproject.toml, and for a release, which runs this file.
 
-It needs the standard library alone, because setuptools is not part of Python, writes other bytes in each of its versions,
-and dates the files of an sdist by the checkout. So a checkout and an sdist install without a network, and one commit always
-gives the same files: SOURCE_DATE_EPOCH dates them, as it does those of the other packages.
+It needs only the standard library: setuptools is not part of Python, its output differs between versions, and it dates
+the files of an sdist by the checkout. So a checkout and an sdist install without a network, and a commit always
+produces the same files, dated by SOURCE_DATE_EPOCH like the other packages.
 
     python3 build_backend.py FOLDER [VERSION]     prints the paths of both files
 """
@@ -30,7 +30,7 @@ def _read(*names: str) -> bytes:
 
 
 def _version() -> str:
-    """In an sdist that of its PKG-INFO, otherwise that of package.json, the only place where it is written."""
+    """Returns the version: in an sdist from its PKG-INFO, otherwise from package.json, its only source."""
     if os.path.exists(os.path.join(_here, "PKG-INFO")):
         return str(re.findall(r"^Version: (.+)$", _read("PKG-INFO").decode(), re.M)[0])
     return str(json.loads(_read("..", "..", "package.json"))["version"])
@@ -41,7 +41,7 @@ def _license() -> bytes:
 
 
 def _seconds() -> int:
-    """When the commit was made. A zip has no time before 1980."""
+    """Returns the time of the commit, but at least 1980, because a zip cannot represent earlier times."""
     return max(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), 315532800)
 
 

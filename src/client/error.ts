@@ -41,7 +41,7 @@ export function refusalOf({ status, headers }: Response, text: string, selector:
   const retryAfterSeconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined
   const { code, message, operation } = problemIn(text)
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return new TopicdError(status, 'unexpected_answer', `The response with status ${status} has no error code.`, {
+    return new TopicdError(status, 'unexpected_answer', `The ${status} response has no error code.`, {
       retryAfterSeconds,
     })
   }

@@ -137,7 +137,7 @@ await t.test("an edit never silently overwrites another client's value", { skip 
   const stored = async () => (await server.post('fetch', { path: 'shared' })).text
   await choose(page, 'shared')
   await page.getByRole('button', { name: 'Edit' }).click()
-  const field = page.getByLabel('New value, as JSON')
+  const field = page.getByLabel('New value as JSON')
   await field.fill('"mine')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'not JSON' }).waitFor()
@@ -176,7 +176,7 @@ await t.test("an edit never silently overwrites another client's value", { skip 
 
   await page.getByRole('button', { name: 'Create…' }).click()
   await page.getByLabel('Path').fill('shared')
-  await page.getByLabel('Value, as JSON').fill('2')
+  await page.getByLabel('Value as JSON').fill('2')
   await page.getByRole('button', { name: 'Create', exact: true }).click()
   await page.getByRole('alert').filter({ hasText: 'A topic already exists at this path' }).waitFor()
   await checkAccessibility(t, page, 'the dialog that creates')

@@ -1,4 +1,4 @@
-"""The built service as a process of its own, on a free port and in a fresh directory, until it is stopped."""
+"""The built service as a separate process, on a free port and in a new directory, until it is stopped."""
 
 import atexit
 import functools
@@ -18,7 +18,7 @@ patience = 90
 
 
 class Service:
-    """Listens once it is created. Its `key` may do everything."""
+    """A running service. Its `key` has all permissions."""
 
     def __init__(self, *flags: str, workers: int = 1) -> None:
         if not os.path.exists(_program):
@@ -27,7 +27,7 @@ class Service:
         self._data = os.path.join(self._directory, "db")
         address = "--host 127.0.0.1 --port 0 --admin-port 0".split()
         command = ["node", _program, "serve", *address, "--workers", str(workers), "--data", self._data, "--first-key", *flags]
-        # Ends with this process, however that ends.
+        # Makes the service exit with this process in any case.
         tie = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("TOPICD_")}
         self.process = subprocess.Popen([*tie, *command], stdout=subprocess.PIPE, env=self._environment, text=True)
@@ -43,13 +43,13 @@ class Service:
     @classmethod
     @functools.lru_cache(maxsize=None)
     def shared(cls) -> "Service":
-        """One service for the tests that only need topics of their own. It is stopped with this process."""
+        """Returns one service for all tests that use only their own topics. It is stopped with this process."""
         service = cls(workers=2)
         atexit.register(service.stop)
         return service
 
     def printed(self, pattern: str) -> str:
-        """Waits for a line that contains this pattern. Returns its group, if it has one."""
+        """Waits for a line that contains this pattern. Returns the pattern's group, if any, otherwise the match."""
 
         def find() -> "re.Match[str] | None":
             return next(filter(None, (re.search(pattern, line) for line in self.lines)), None)
@@ -61,7 +61,7 @@ class Service:
         return found[found.re.groups]
 
     def run(self, *arguments: str) -> str:
-        """What a command of the program prints, for the store of this service."""
+        """Runs a command on this service's store and returns its output."""
         command = ["node", _program, *arguments, "--data", self._data]
         return subprocess.run(command, env=self._environment, text=True, check=True, stdout=subprocess.PIPE).stdout
 

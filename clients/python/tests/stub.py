@@ -1,4 +1,4 @@
-"""A stand-in for the service that answers what a test says, for what the service itself does only by chance."""
+"""A stub of the service that sends a test's responses, for events that the service itself produces only by chance."""
 
 import http.server
 import json
@@ -14,7 +14,7 @@ Answer = Union["Response", str]
 
 
 class Response(NamedTuple):
-    """An answer. Instead of one, a connection can `close`, `close within the answer`, or `be silent`."""
+    """A response. Instead of sending one, a connection can `close`, `close within the response`, or `be silent`."""
 
     text: str
     status: int = 200
@@ -25,7 +25,7 @@ class Request(NamedTuple):
     path: str
     headers: Dict[str, str]
     text: str
-    #: Which connection it came on.
+    #: The client's port, which identifies the connection.
     port: int
 
     @property
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 def fine(request: Request, index: int = 0) -> Response:
-    """An answer that the method can read."""
+    """Returns a response that the method can read."""
     if request.headers["content-type"] == "application/x-ndjson":
         return Response('{"done":true,"durable":1,"refused":0}\n')
     results = "[{}]" if request.path.endswith("/batch") else "[]"
@@ -47,7 +47,7 @@ def refused(status: int, code: str, **headers: str) -> Response:
 
 
 def stream(*events: str, then: str = "") -> Response:
-    """A stream of these events. Then it ends, or the connection does something else."""
+    """Returns a stream of these events. Then the stream ends, or the connection does what `then` says."""
     headers = {"content-type": "text/event-stream", **({"x-then": then} if then else {})}
     return Response("retry: 1\n" + "".join(f"{event}\n\n" for event in events), 200, headers)
 
@@ -66,7 +66,7 @@ def end(code: str) -> str:
 
 
 class Stub:
-    """Until it is stopped. `answer` gets each request, and how many came before it."""
+    """A running stub. `answer` receives each request, and the number of requests before it."""
 
     def __init__(self, answer: Callable[[Request, int], Answer]) -> None:
         self.requests: List[Request] = []
@@ -95,7 +95,7 @@ class Stub:
             def send(self, answer: Answer) -> None:
                 if isinstance(answer, str):
                     self.close_connection = True
-                    if answer == "close within the answer":
+                    if answer == "close within the response":
                         self.wfile.write(b'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"path":"a",')
                     elif answer == "be silent":
                         stub._released.wait()
@@ -107,12 +107,12 @@ class Stub:
                     self.send_header(name, value)
                 self.send_header(*(("transfer-encoding", "chunked") if is_stream else ("content-length", str(len(body)))))
                 self.end_headers()
-                # In pieces that cut characters and lines.
+                # Small pieces, which split characters and lines.
                 for at in range(0, len(body), 7) if is_stream else ():
                     piece = body[at : at + 7]
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                 if answer.headers.get("x-then") == "trickle":
-                    # For as long as the client listens.
+                    # Until the client closes the connection.
                     for at in range(len(body)):
                         self.wfile.write(body[at : at + 1])
                         time.sleep(0.02)
@@ -144,7 +144,7 @@ class Stub:
 
 
 class StubTest(unittest.TestCase):
-    """A test whose stubs and clients end with it."""
+    """A test that stops its stubs and clients at its end."""
 
     def stub(self, answer: Callable[[Request, int], Answer]) -> Stub:
         stub = Stub(answer)

@@ -1,4 +1,4 @@
-"""The cases of clients/cases.json, which the JavaScript client runs also. test/client/cases.long.test.ts explains them."""
+"""The cases of clients/cases.json, which the JavaScript client also runs. test/client/cases.long.test.ts explains them."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from .service import Service, patience, root
 with open(os.path.join(root, "clients/cases.json"), encoding="utf-8") as file:
     cases = json.load(file)
 
-#: What each step may have.
+#: The members that a step may have.
 members = {"call", "args", "options", "returns", "fails", "then", "becomes"}
 
 #: The methods that only this client has.
@@ -21,7 +21,7 @@ own_methods = {"close", "pages"}
 
 
 def snake(name: str) -> str:
-    """A name of the table, which are those of JavaScript."""
+    """Returns the Python form of a JavaScript name."""
     return re.sub("[A-Z]", lambda capital: "_" + capital[0].lower(), name)
 
 
@@ -48,7 +48,7 @@ class Cases(unittest.TestCase):
         cls.addClassCleanup(cls.topics.close)
 
     def given(self, argument: Any, last: Any) -> Any:
-        """An argument as this client takes it. `last` is the result before."""
+        """Returns an argument in this client's form. `last` is the previous result."""
         if isinstance(argument, list):
             return [self.given(part, last) for part in argument]
         if not isinstance(argument, dict):
@@ -93,7 +93,7 @@ class Cases(unittest.TestCase):
             return initial
 
     def take(self, step: Dict[str, Any], last: Any) -> Any:
-        """The result of a step, if it is the expected one."""
+        """Returns the result of a step; fails if it is not the expected result."""
         self.assertLessEqual(set(step), members)
         self.assertNotEqual("returns" in step, "fails" in step, "either returns or fails")
         self.called.add(snake(step["call"]))

@@ -1,4 +1,4 @@
-"""Changes as an iterator: what ends an attempt, what follows it, and how long it waits; by a stub that provokes it."""
+"""The iterator of changes with a stub: the ends of attempts, their consequences, and the waits."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ removed = '{"path":"a","removed":true}'
 
 class StubChanges(StubTest):
     def changes(self, *answers: Answer, **options: Any) -> topicd.Changes:
-        """Of a stub that gives these answers, and is then silent."""
+        """Returns the changes of a stub that sends these responses and is then silent."""
         self.source = self.stub(lambda _, index: answers[index] if index < len(answers) else "be silent")
         self.told: List[str] = []
         return self.connect(self.source.url).changes(
@@ -27,7 +27,7 @@ class StubChanges(StubTest):
         )
 
     def waits(self) -> List[float]:
-        """The waits between attempts from now on; each is over immediately."""
+        """Records the waits between attempts, and ends each wait immediately."""
         waits: List[float] = []
         wait = threading.Event.wait
 
@@ -45,7 +45,7 @@ class StubChanges(StubTest):
     def taken(self, changes: topicd.Changes, count: int) -> List[Tuple[str, str]]:
         return [(change.kind, change.path) for _, change in zip(range(count), changes)]
 
-    def test_changes_come_as_they_are_sent(self) -> None:
+    def test_changes_arrive_as_they_are_sent(self) -> None:
         text = '{"path":"é\\u2028: b","type":"string","value":"x:\u2028 😀"}'
         changes = self.changes(stream(": still searching", event("1", topic, text, has_more=True), event("2", removed), ":", event("3")))
         first, second, third, complete, again = (next(changes) for _ in range(5))
@@ -73,7 +73,7 @@ class StubChanges(StubTest):
             tokens.append(changes.next)
         self.assertEqual(tokens, [None, "1", "1", "1", "2"])
 
-    def test_an_outage_is_reported_once_however_many_attempts_it_takes(self) -> None:
+    def test_an_outage_is_reported_once_for_any_number_of_attempts(self) -> None:
         changes = self.changes("close", refused(503, "overloaded"), stream(event("1")), "close", Response("<html>", 502), stream(event("2")), stream(event("3")))
         self.waits()
         self.taken(changes, 3)
@@ -92,13 +92,13 @@ class StubChanges(StubTest):
             self.taken(changes, 2)
             self.assertEqual(self.told, ["connected", f"disconnected: It has ended: {code}.", "connected"])
 
-    def test_attempts_wait_longer_each_time_until_one_brings_a_page(self) -> None:
+    def test_each_attempt_waits_longer_until_an_attempt_gets_a_page(self) -> None:
         waits = self.waits()
         self.taken(self.changes(*["close"] * 8, stream(event("1")), *["close"] * 2, stream(event("2"))), 2)
         expected = [0.5, 1, 2, 4, 8, 16, 30, 30]
         for wait, longest in zip(waits, expected):
             self.assertTrue(longest / 2 <= wait <= longest, f"{wait} s of {longest}")
-        self.assertLess(waits[8], 0.5, "the stream that has ended")
+        self.assertLess(waits[8], 0.5, "the wait after the end of the stream")
         self.assertLessEqual(waits[9], 0.5)
 
     def test_an_attempt_waits_as_long_as_the_service_asks(self) -> None:
@@ -116,13 +116,13 @@ class StubChanges(StubTest):
         for wait, longest in zip(waits, (0.5, 1, 2)):
             self.assertTrue(longest / 2 <= wait <= longest, f"{wait} s of {longest}")
 
-    def test_polls_replace_a_stream_that_is_held_back(self) -> None:
+    def test_polls_replace_a_stream_that_a_proxy_buffers(self) -> None:
         polls = [Response(page(str(index), topic)) for index in range(3)]
         for held in ("be silent", Response(page("x"))):
             with mock.patch("topicd.changes._first_line_seconds", 0.2):
                 changes = self.changes(held, *polls)
                 self.taken(changes, 6)
-            self.assertEqual(self.told, ["connected"], "that is no outage")
+            self.assertEqual(self.told, ["connected"], "not an outage")
             asked = [(request.headers["accept"], request.members.get("wait"), request.members.get("since")) for request in self.source.requests]
             self.assertEqual(asked, [("text/event-stream", None, None), ("application/json", 0, None),
                                      ("application/json", 30, "0"), ("application/json", 30, "1")])
@@ -142,7 +142,7 @@ class StubChanges(StubTest):
         self.assertEqual(len(self.told), 3)
         self.assertIn("disconnected: ", self.told[1])
 
-    def test_a_refusal_that_will_not_pass_ends_the_iteration(self) -> None:
+    def test_a_permanent_rejection_ends_the_iteration(self) -> None:
         answers: List[Tuple[Answer, str]] = [
             (refused(401, "unauthorized"), "unauthorized"),
             (refused(400, "invalid_selector"), "invalid_selector"),
@@ -156,7 +156,7 @@ class StubChanges(StubTest):
             with self.subTest(answer=answer):
                 changes = self.changes(answer, stream(event("1")))
                 if code == "unexpected_answer" and isinstance(answer, Response) and answer.status != 200:
-                    self.assertEqual(next(changes).kind, "complete", "a proxy may answer so during a restart")
+                    self.assertEqual(next(changes).kind, "complete", "a proxy may respond like this during a restart")
                     continue
                 with self.assertRaises(topicd.TopicdError) as raised:
                     next(changes)

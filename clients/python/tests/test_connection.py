@@ -1,4 +1,4 @@
-"""Lost connections, time limits, kept connections, and answers that are not the service's: by a stub that provokes them."""
+"""Lost connections, time limits, kept connections, and responses from elsewhere, provoked by a stub."""
 
 import http.client
 import socket
@@ -42,14 +42,14 @@ not_repeated: Dict[str, Call] = {
 
 class Connections(StubTest):
     def losing(self, loss: str, losses: int) -> Tuple[Stub, topicd.Client]:
-        """Answers one request, so that its connection is kept, and lets `loss` happen to the next `losses`."""
+        """Responds to one request, so that its connection is kept, and loses the next `losses` requests by `loss`."""
         stub = self.stub(lambda request, index: loss if 0 < index <= losses else fine(request))
         topics = self.connect(stub.url)
         topics.get("warm-up")
         return stub, topics
 
-    def test_a_lost_request_is_repeated_once_where_that_is_harmless(self) -> None:
-        for loss in ("close", "close within the answer"):
+    def test_a_lost_request_is_repeated_once_if_that_is_harmless(self) -> None:
+        for loss in ("close", "close within the response"):
             for name, request in repeated.items():
                 with self.subTest(name, loss=loss):
                     stub, topics = self.losing(loss, 1)
@@ -58,10 +58,10 @@ class Connections(StubTest):
                     self.assertEqual(stub.requests[1].text, stub.requests[2].text)
             stub, topics = self.losing(loss, 2)
             self.assertRaises(topicd.ConnectionLost, topics.get, "a")
-            self.assertEqual(len(stub.requests), 3, "not twice")
+            self.assertEqual(len(stub.requests), 3, "but only once")
 
-    def test_a_lost_request_is_not_repeated_where_that_could_do_harm(self) -> None:
-        for loss in ("close", "close within the answer"):
+    def test_a_lost_request_is_not_repeated_if_that_could_do_harm(self) -> None:
+        for loss in ("close", "close within the response"):
             for name, request in not_repeated.items():
                 with self.subTest(name, loss=loss):
                     stub, topics = self.losing(loss, 1)
@@ -95,7 +95,7 @@ class Connections(StubTest):
                 self.connect("http://topicd.invalid").get("a")
         self.assertEqual(connect.call_count, 1)
 
-    def test_a_request_that_exceeds_its_time_fails_and_is_not_repeated(self) -> None:
+    def test_a_request_that_exceeds_its_time_limit_fails_and_is_not_repeated(self) -> None:
         stub = self.stub(lambda *_: "be silent")
         for request in (
             lambda: self.connect(stub.url, timeout=0.05).get("a"),
@@ -106,11 +106,11 @@ class Connections(StubTest):
             self.assertRaises(TimeoutError, request)
         self.assertEqual(len(stub.requests), 4)
 
-    def test_a_response_that_trickles_exceeds_its_time(self) -> None:
+    def test_a_response_that_trickles_exceeds_the_time_limit(self) -> None:
         stub = self.stub(lambda *_: Response('{"count":1}' + " " * 10**5, headers={"x-then": "trickle"}))
         self.assertRaises(TimeoutError, self.connect(stub.url, timeout=0.3).count, "*a")
 
-    def test_a_connection_is_kept_and_used_again(self) -> None:
+    def test_a_connection_is_kept_and_reused(self) -> None:
         stub = self.stub(fine)
         with self.connect(stub.url) as topics:
             for _ in range(3):
@@ -119,9 +119,9 @@ class Connections(StubTest):
             self.assertEqual(len({request.port for request in stub.requests}), 1)
             with mock.patch("topicd.connection._idle_seconds_max", 0):
                 topics.get("a")
-            self.assertEqual(len({request.port for request in stub.requests}), 2, "one that was idle for long is not used")
+            self.assertEqual(len({request.port for request in stub.requests}), 2, "a connection that was idle for too long is not reused")
 
-    def test_a_refusal_does_not_cost_the_connection(self) -> None:
+    def test_a_rejection_keeps_the_connection(self) -> None:
         stub = self.stub(lambda *_: refused(429, "too_many_requests", retry_after="7"))
         topics = self.connect(stub.url)
         for _ in range(3):
@@ -129,12 +129,12 @@ class Connections(StubTest):
         self.assertEqual(len({request.port for request in stub.requests}), 1)
         topics.close()
 
-    def test_a_connection_that_was_closed_while_idle_costs_no_request(self) -> None:
+    def test_a_connection_that_was_closed_while_idle_loses_no_request(self) -> None:
         stub = self.stub(lambda request, _: fine(request)._replace(headers={"connection": "close"}))
         topics = self.connect(stub.url)
         for _ in range(3):
             topics.batch(operations)
-        # The service closes it without saying so.
+        # The service closes the connection without a `connection: close` header.
         quiet = self.stub(fine)
         topics = self.connect(quiet.url)
         topics.get("a")
@@ -142,7 +142,7 @@ class Connections(StubTest):
         topics.batch(operations)
         self.assertEqual(len(quiet.requests), 2)
 
-    def test_threads_have_connections_of_their_own(self) -> None:
+    def test_threads_have_separate_connections(self) -> None:
         barrier = threading.Barrier(4)
 
         def answer(request: Any, _: int) -> Answer:
@@ -158,7 +158,7 @@ class Connections(StubTest):
                 thread.join()
         self.assertEqual(len({request.port for request in stub.requests}), 4)
 
-    def test_a_refusal_has_all_members_of_its_answer_and_is_not_repeated(self) -> None:
+    def test_a_rejection_has_all_members_of_its_response_and_is_not_repeated(self) -> None:
         text = '{"code":"overloaded","message":"Later.","operation":3}'
         stub = self.stub(lambda *_: Response(text, 503, {"retry-after": "7"}))
         with self.assertRaises(topicd.TopicdError) as raised:
@@ -169,7 +169,7 @@ class Connections(StubTest):
         self.assertEqual(str(error), "Later. (503 overloaded)")
         self.assertEqual(len(stub.requests), 1)
 
-    def test_an_answer_that_is_not_from_topicd_is_an_error_that_says_so(self) -> None:
+    def test_a_response_that_is_not_from_topicd_raises_unexpected_answer(self) -> None:
         answers = [(502, "<html>Bad Gateway</html>"), (400, '{"code":1,"message":"x"}'), (400, "[1]"),
                    (200, "<html>Welcome</html>"), (200, '{"results":{}}'), (200, "[]"), (204, ""),
                    (200, '{"path":7,"type":"json","results":[],"has_more":1}')]
@@ -195,13 +195,13 @@ class Connections(StubTest):
             self.assertEqual(request.headers["content-type"], "application/json")
             self.assertEqual(request.text, '{"path":"a","value":1}')
 
-    def test_connect_refuses_wrong_arguments_with_a_message_that_shows_no_key(self) -> None:
+    def test_connect_rejects_wrong_arguments_with_a_message_that_does_not_show_the_key(self) -> None:
         for key in ("", " ", "two\nlines", "Apikey secret", "sécret", None, 7):
             with self.assertRaises(ValueError) as raised:
                 topicd.connect("http://127.0.0.1:8080", key)  # type: ignore[arg-type]
             self.assertNotIn("cret", str(raised.exception))
         for url in ("", "localhost:8080", "/base", "ftp://h", "http://"):
-            with self.assertRaisesRegex(ValueError, "not an http or https URL"):
+            with self.assertRaisesRegex(ValueError, "must be an http or https URL"):
                 topicd.connect(url, "k")
         with self.assertRaisesRegex(ValueError, "numbers must be one of float, decimal, text"):
             topicd.connect("http://h", "k", numbers="int")  # type: ignore[arg-type]

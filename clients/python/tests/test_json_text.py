@@ -1,4 +1,4 @@
-"""JSON without loss: exact numbers both ways, the texts of values, and what JSON cannot hold."""
+"""JSON without loss: exact numbers in both directions, the texts of values, and values that JSON cannot hold."""
 
 import datetime
 import json
@@ -24,7 +24,7 @@ class Sent(unittest.TestCase):
             self.assertEqual(encode(value), text)
             json.loads(text)
 
-    def test_what_json_cannot_hold_is_refused(self) -> None:
+    def test_a_value_that_json_cannot_hold_raises(self) -> None:
         loop: Any = []
         loop.append(loop)
         for value in (float("nan"), float("inf"), Decimal("NaN"), Decimal("-Infinity"), {1, 2}, datetime.date(2026, 1, 2), b"x", loop, {(1, 2): 3}):
@@ -34,7 +34,7 @@ class Sent(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r"JSON cannot hold datetime.date\(2026, 1, 2\), which is a date"):
             encode({"a": datetime.date(2026, 1, 2)})
 
-    def test_a_json_text_is_json(self) -> None:
+    def test_a_json_text_must_be_json(self) -> None:
         topicd.JsonText("9" * 5000)
         for text in ("", "{", "NaN", "[Infinity]", "01", "'a'", "1 2"):
             with self.assertRaises(ValueError):
@@ -45,7 +45,7 @@ class Received(unittest.TestCase):
     def value(self, text: str, numbers: Any) -> Any:
         return item_of('{"path":"a","type":"json","value":%s}' % text, decoder(numbers)).value
 
-    def test_numbers_arrive_as_chosen(self) -> None:
+    def test_received_numbers_have_the_chosen_type(self) -> None:
         text = '[12345678901234567890, 1.10, 1e400, "1.10"]'
         self.assertEqual(self.value(text, "float"), [12345678901234567890, 1.1, float("inf"), "1.10"])
         self.assertEqual(repr(self.value(text, "decimal")), "[12345678901234567890, Decimal('1.10'), Decimal('1E+400'), '1.10']")
@@ -58,7 +58,7 @@ class Received(unittest.TestCase):
                 item = item_of('{"path":"a","type":"json","value": %s %s}' % (text, rest), decoder("float"))
                 self.assertEqual(item.text, text)
 
-    def test_random_texts_are_cut_as_the_parser_reads_them(self) -> None:
+    def test_random_texts_are_sliced_as_the_parser_reads_them(self) -> None:
         seed = int(os.environ.get("SEED", random.randrange(10**6)))
         chance = random.Random(seed)
 
@@ -81,7 +81,7 @@ class Received(unittest.TestCase):
                     with self.assertRaises(ValueError):
                         read(text[:-1])
 
-    def test_other_texts_are_refused(self) -> None:
+    def test_other_texts_raise(self) -> None:
         for text in ("", "1", '"a"', "[1", "1]", "[1]]", "[1}", "[[1]", "[1] 2", "null"):
             self.assertRaises(ValueError, elements_of, text)
         for text in ("[]", "{", '{"a"}', '{"a":1', '{"a":1}}', "{1:2}", '{"a":1,"b"}', '{"a":1,}'):

@@ -1,4 +1,4 @@
-"""Followed topics over reloads, kills and restarts of the service, to their ends."""
+"""Followed topics across reloads, kills and restarts of the service, and at their end."""
 
 import os
 import queue
@@ -21,7 +21,7 @@ class Live(unittest.TestCase):
         cls.topics = topicd.connect(cls.service.url, cls.service.key)
         cls.addClassCleanup(cls.topics.close)
 
-    def test_the_mapping_has_the_state_whatever_happens_to_the_service(self) -> None:
+    def test_the_mapping_has_the_current_state_across_a_reload_and_kills(self) -> None:
         self.topics.remove_matches("?.*//")
         self.topics.add_and_set("a/1", 1)
         self.topics.add_and_set("a/2", 12345678901234567890)
@@ -51,7 +51,7 @@ class Live(unittest.TestCase):
             self.assertEqual(list(live), ["a/1"])
         live.wait_for(lambda topics: topics.closed, patience)
         self.topics.add("a/3")
-        self.assertEqual((len(live), live.error, live.is_connected), (1, None, False), "closed, it stays as it is")
+        self.assertEqual((len(live), live.error, live.is_connected), (1, None, False), "the mapping does not change after close")
         with self.assertRaisesRegex(ConnectionError, "closed"):
             live.wait_for(lambda topics: "a/3" in topics)
 
@@ -59,7 +59,7 @@ class Live(unittest.TestCase):
         self.topics.add_and_set("a/1", value)
         live.wait_for(lambda topics: bool(topics["a/1"].value == value), patience)
 
-    def test_a_revoked_key_ends_it(self) -> None:
+    def test_a_revoked_key_ends_following(self) -> None:
         key = self.service.run("keys", "add", "short").strip().split()[-1]
         with topicd.connect(self.service.url, key) as topics:
             live = topics.follow("*.*")
@@ -73,7 +73,7 @@ class Live(unittest.TestCase):
 
 
 class StubLive(StubTest):
-    def test_a_restart_removes_what_was_not_shown_again(self) -> None:
+    def test_a_restart_removes_topics_that_were_not_sent_again(self) -> None:
         a, b, c = ('{"path":"%s","type":"json","value":1}' % path for path in "abc")
         answers = [stream(event("1", a, b)), refused(410, "since_gone"), stream(event("2", b, c), then="be silent")]
         stub = self.stub(lambda _, index: answers[index] if index < 3 else "be silent")
@@ -94,7 +94,7 @@ class StubLive(StubTest):
             live.wait_ready(patience)
         self.assertEqual([str(error) for error in outages], ["It is overloaded. (503 overloaded)"])
 
-    def test_an_outage_makes_it_incomplete(self) -> None:
+    def test_an_outage_makes_the_mapping_incomplete(self) -> None:
         stub = self.stub(lambda _, index: stream(event("1")) if index == 0 else refused(503, "overloaded", retry_after="77"))
         with self.connect(stub.url).follow("*.*") as live:
             live.wait_ready(patience)
@@ -102,7 +102,7 @@ class StubLive(StubTest):
                 time.sleep(0.001)
             self.assertTrue(live.is_ready)
 
-    def test_what_a_callback_raises_ends_it(self) -> None:
+    def test_an_exception_in_a_callback_ends_following(self) -> None:
         stub = self.stub(lambda *_: stream(event("1")))
         defect = KeyError("a defect")
 

@@ -1,4 +1,4 @@
-"""The wheel and the sdist: what is in them, that one commit always gives the same files, and that they install."""
+"""The wheel and the sdist: their contents, reproducible builds, and installation."""
 
 import base64
 import csv
@@ -21,7 +21,7 @@ home = os.path.join(root, "clients/python")
 with open(os.path.join(root, "package.json"), encoding="utf-8") as file:
     version = json.load(file)["version"]
 
-#: Imports the package and uses a part of each of its files.
+#: Imports the package and creates a client.
 program = "import topicd; topicd.connect('http://h', 'k'); print(topicd.__file__)"
 
 
@@ -51,11 +51,11 @@ class Package(unittest.TestCase):
         with open(path, "rb") as file:
             return file.read()
 
-    def test_both_have_the_version_of_the_service(self) -> None:
+    def test_wheel_and_sdist_have_the_version_of_the_service(self) -> None:
         names = [os.path.basename(path) for path in self.build(home)]
         self.assertEqual(names, [f"topicd-{version}-py3-none-any.whl", f"topicd-{version}.tar.gz"])
         names = [os.path.basename(path) for path in self.build(home, "7.8.9")]
-        self.assertEqual(names, ["topicd-7.8.9-py3-none-any.whl", "topicd-7.8.9.tar.gz"], "or another, for tests of upgrades")
+        self.assertEqual(names, ["topicd-7.8.9-py3-none-any.whl", "topicd-7.8.9.tar.gz"], "or a given version, for tests of upgrades")
 
     def test_the_wheel_has_the_package_and_a_correct_record(self) -> None:
         wheel, _ = self.build(home)
@@ -73,9 +73,9 @@ class Package(unittest.TestCase):
         metadata = files[f"{info}/METADATA"].decode()
         for line in ("Name: topicd", f"Version: {version}", "Requires-Python: >=3.9", "Summary: The client of topicd, a topic tree over HTTP"):
             self.assertIn(f"{line}\n", metadata)
-        self.assertIn("\n\n# The Python client\n", metadata, "the page is its description")
+        self.assertIn("\n\n# The Python client\n", metadata, "README.md is the description")
 
-    def test_the_same_commit_gives_the_same_files(self) -> None:
+    def test_the_same_commit_produces_the_same_files(self) -> None:
         first, second = self.build(home), self.build(home)
         for one, other in zip(first, second):
             self.assertEqual(self.bytes_of(one), self.bytes_of(other))
@@ -90,13 +90,13 @@ class Package(unittest.TestCase):
         again = self.build(os.path.join(self.folder, f"topicd-{version}"))
         self.assertEqual([self.bytes_of(path) for path in again], [self.bytes_of(wheel), self.bytes_of(sdist)])
 
-    def test_a_program_uses_the_wheel_as_it_is(self) -> None:
+    def test_a_program_can_import_from_the_wheel_itself(self) -> None:
         wheel, _ = self.build(home)
         self.assertIn(".whl", self.run_python("-c", program, PYTHONPATH=wheel))
 
-    def test_pip_installs_each(self) -> None:
+    def test_pip_installs_wheel_sdist_and_checkout(self) -> None:
         if subprocess.run([sys.executable, "-m", "pip", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("pip is not installed: it was NOT tested")
+            self.skipTest("pip is not installed: installation was NOT tested")
         for source in (*self.build(home), home):
             target = tempfile.mkdtemp(dir=self.folder)
             with self.subTest(source):

@@ -1,4 +1,4 @@
-"""README.md is true: its examples are one program, each prints the output shown below it, and its lists are complete."""
+"""README.md is correct: its examples form one program and print the output shown below them, and its lists are complete."""
 
 import os
 import re
@@ -14,7 +14,7 @@ home = os.path.join(root, "clients/python")
 with open(os.path.join(home, "README.md"), encoding="utf-8") as file:
     page = file.read()
 
-#: Printed on a line of its own after the output of each example.
+#: Printed on a separate line after the output of each example.
 separator = "--- the next example ---"
 
 
@@ -23,7 +23,7 @@ class ReadMe(unittest.TestCase):
 
     def test_each_example_prints_the_output_shown_below_it(self) -> None:
         examples = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", page, re.M | re.S)
-        self.assertEqual(len(examples), page.count("```python"), "each has its output")
+        self.assertEqual(len(examples), page.count("```python"), "each example has its output")
         self.assertGreater(len(examples), 7)
         service = Service.shared()
         with topicd.connect(service.url, service.key) as topics:
@@ -39,7 +39,7 @@ class ReadMe(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(found, output)
 
-    def test_the_table_of_methods_lists_each(self) -> None:
+    def test_the_table_of_methods_lists_every_method(self) -> None:
         methods = {name for name in dir(topicd.Client) if not name.startswith("_")}
         table = page[page.index("| Method |") : page.index("Options are keyword arguments")]
         self.assertEqual(set(re.findall(r"`(\w+)\(", table)), methods - {"close"})

@@ -1,4 +1,4 @@
-"""What the modules keep to: imports run one way and need only Python 3.9, each opens with what lives there, all stay small."""
+"""Rules for the modules: imports run one way and need only Python 3.9, every module has a docstring, all stay small."""
 
 import ast
 import os
@@ -15,13 +15,13 @@ from .service import root
 
 home = os.path.join(root, "clients/python")
 
-#: No module imports one that comes later.
+#: A module imports only modules that precede it.
 order = ["json_text", "errors", "selectors", "item", "connection", "upload", "changes", "live", "client", "__init__"]
 
 #: The types of the methods' options.
 options = ["Versioned", "Writing", "Removing", "Reading", "Paging", "Following"]
 
-#: Lines of the package, without empty ones, comments and docstrings.
+#: Maximum of the package's lines, without empty lines, comments and docstrings.
 lines_max = 800
 
 
@@ -44,7 +44,7 @@ class Sources(unittest.TestCase):
                     self.assertLess(order.index(str(node.module)), order.index(name), f"{name} imports {node.module}")
                 elif isinstance(node, (ast.Import, ast.ImportFrom)):
                     imported = str(node.module) if isinstance(node, ast.ImportFrom) else node.names[0].name
-                    # The type checkers bring this one.
+                    # Type checkers provide typing_extensions.
                     if imported != "typing_extensions":
                         self.assertIn(imported.split(".")[0], getattr(sys, "stdlib_module_names", imported), name)
         self.assertIn("if TYPE_CHECKING:\n    from typing_extensions import Unpack\n", read("client"))
@@ -55,12 +55,12 @@ class Sources(unittest.TestCase):
             nodes = [module, *(node for node in ast.walk(module) if isinstance(node, (ast.ClassDef, ast.FunctionDef)))]
             for node in nodes:
                 own = getattr(node, "name", "")
-                # Nested functions and the types of options are no part of the interface.
+                # Nested functions and the types of options are not part of the interface.
                 if not own.startswith("_") and own not in (*options, "marked") and ast.get_docstring(node) is None:
                     missing.append(f"{name} {own}")
         self.assertEqual(missing, [])
 
-    def test_it_stays_small(self) -> None:
+    def test_the_package_stays_small(self) -> None:
         total = 0
         for name, module in self.modules.items():
             lines = read(name).splitlines()
@@ -72,15 +72,15 @@ class Sources(unittest.TestCase):
             total += sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
         self.assertLessEqual(total, lines_max)
 
-    def test_the_package_exports_what_its_entry_imports(self) -> None:
+    def test_the_package_exports_everything_that_its_entry_imports(self) -> None:
         imported = [alias.name for node in self.modules["__init__"].body if isinstance(node, ast.ImportFrom) for alias in node.names]
         self.assertEqual(sorted(imported), sorted(topicd.__all__))
 
-    def test_its_types_hold(self) -> None:
+    def test_the_types_are_correct(self) -> None:
         mypy = shutil.which("mypy")
         if mypy is None:
             self.skipTest("mypy is not installed: types were NOT checked")
-        # It is the default from version 1.7 on.
+        # The incomplete feature is enabled by default from mypy 1.7 on.
         command = [mypy, "--no-incremental", "--enable-incomplete-feature=Unpack"]
         program = """
 import topicd
@@ -99,6 +99,6 @@ item.text
         found = [line for line in ran.stdout.splitlines() if ": error: " in line]
         expected = ['6: error: Argument "type" to "get" of "Client" has incompatible type', '7: error: Unexpected keyword argument "sort"',
                     '8: error: Item "None" of "Optional[Item]" has no attribute "text"']
-        self.assertEqual(len(found), len(expected), "only these are wrong:\n" + ran.stdout)
+        self.assertEqual(len(found), len(expected), "exactly these errors:\n" + ran.stdout)
         for line, text in zip(found, expected):
             self.assertIn(f"{file.name}:{text}", line)

@@ -1,4 +1,4 @@
-"""One client in several threads, and in processes after a fork: each gets its own responses, and nothing is lost."""
+"""One client in several threads, and in processes after a fork: each gets its own responses, and no write is lost."""
 
 import os
 import threading
@@ -45,7 +45,7 @@ class Threads(unittest.TestCase):
             for number in range(4):
                 child = os.fork()
                 if child == 0:
-                    # A test's process must not go on in the child.
+                    # The child must not continue running the tests.
                     status = 1
                     try:
                         items = [topics.get(f"fork/{number}") for _ in range(50)]
@@ -57,7 +57,7 @@ class Threads(unittest.TestCase):
 
 
 class StubUpdates(StubTest):
-    def test_update_gives_up_after_so_many_attempts(self) -> None:
+    def test_update_fails_after_attempts_max_attempts(self) -> None:
         current = Response('{"path":"a","type":"json","version":7,"value":1}')
         conflict = refused(409, "unsatisfied_constraint")
         stub = self.stub(lambda request, _: current if request.path.endswith("fetch") else conflict)
@@ -73,7 +73,7 @@ class StubUpdates(StubTest):
         with self.assertRaisesRegex(ValueError, "attempts_max must be at least 1"):
             self.connect(stub.url).update("a", lambda item: 2, attempts_max=0)
 
-    def test_an_error_of_the_change_is_raised(self) -> None:
+    def test_an_error_in_change_is_raised(self) -> None:
         stub = self.stub(lambda *_: refused(400, "no_such_topic"))
         given: List[Any] = []
 

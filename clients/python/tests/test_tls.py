@@ -1,4 +1,4 @@
-"""Requests, following and closing over TLS, with a certificate that only the test knows."""
+"""Requests, following and closing over TLS, with a certificate that only the test trusts."""
 
 import os
 import shutil

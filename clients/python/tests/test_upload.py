@@ -1,4 +1,4 @@
-"""Uploads: pieces, refusals and progress, and what ends one early."""
+"""Uploads: chunks, rejections, progress, and early ends."""
 
 import json
 import unittest
@@ -19,7 +19,7 @@ class Uploads(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.service = Service.shared()
 
-    def test_any_number_of_operations_is_sent_in_pieces_while_they_are_made(self) -> None:
+    def test_operations_are_sent_in_chunks_as_they_are_produced(self) -> None:
         made: List[int] = []
         progress: List[Any] = []
         refusals: List[topicd.Refusal] = []
@@ -37,7 +37,7 @@ class Uploads(unittest.TestCase):
         self.assertEqual(progress, [((4000, 0), 4000), ((7999, 1), 8000), ((8998, 2), 9000)])
         self.assertEqual([(refusal.index, refusal.code) for refusal in refusals], [(4499, "no_such_topic"), (8999, "no_such_topic")])
 
-    def test_large_operations_are_sent_in_smaller_pieces(self) -> None:
+    def test_large_operations_are_sent_in_smaller_chunks(self) -> None:
         progress: List[Any] = []
         with topicd.connect(self.service.url, self.service.key) as topics:
             large = "x" * 200_000
@@ -48,7 +48,7 @@ class Uploads(unittest.TestCase):
 class StubUploads(StubTest):
     operations = [{"op": "add", "path": path} for path in "abc"]
 
-    def test_a_draining_worker_leaves_the_rest_to_another(self) -> None:
+    def test_another_worker_takes_the_rest_from_a_draining_worker(self) -> None:
         draining = {"code": "draining", "message": "This worker is stopping."}
         answers = [refused(503, "draining"), lines({"line": 1, "code": "x", "message": "X"}, {**draining, "durable": 1, "refused": 1}),
                    lines({"line": 1, "code": "y", "message": "Y"}, {"done": True, "durable": 0, "refused": 1})]
@@ -60,14 +60,14 @@ class StubUploads(StubTest):
         self.assertEqual([len(request.text.splitlines()) for request in stub.requests], [3, 3, 1])
         self.assertEqual(stub.requests[0].headers["accept"], "application/x-ndjson")
 
-    def test_another_end_raises_its_code_after_the_progress(self) -> None:
+    def test_an_early_end_raises_its_code_after_the_progress(self) -> None:
         stub = self.stub(lambda *_: lines({"durable": 1, "refused": 0}, {"code": "disk_nearly_full", "message": "Full.", "durable": 2, "refused": 0}))
         progress: List[Any] = []
         with self.assertRaises(topicd.TopicdError) as raised:
             self.connect(stub.url).upload(self.operations, on_progress=progress.append)
         self.assertEqual((raised.exception.code, progress), ("disk_nearly_full", [(2, 0)]))
 
-    def test_a_refused_upload_and_an_unknown_answer_raise(self) -> None:
+    def test_a_rejected_upload_and_an_unknown_response_raise(self) -> None:
         answers = [(refused(401, "unauthorized"), "unauthorized"), (Response("<html>"), "unexpected_answer"), (Response(""), "unexpected_answer"),
                    (Response("[5]\n5"), "unexpected_answer"),
                    (Response('{"durable":3,"refused":0}'), "unexpected_answer")]

@@ -1,4 +1,4 @@
-"""The client of topicd, a topic tree over HTTP: what programs import. README.md has examples.
+"""The client of topicd, a topic tree over HTTP. README.md has examples.
 
     import topicd
 

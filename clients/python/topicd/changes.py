@@ -1,6 +1,6 @@
-"""Changes of a selector's matches, from a stream that is resumed whenever it ends. docs/changes.md has the promises.
+"""Changes to a selector's matches, from a stream that is resumed whenever it ends. docs/changes.md has the guarantees.
 
-Long polls replace a stream that a proxy holds back. What becomes of the changes is not known here (live.py).
+Long polls replace a stream that a proxy buffers. live.py builds a mapping from the changes.
 """
 
 import json
@@ -16,24 +16,26 @@ from .errors import TopicdError, read_answer
 from .item import Item, item_of
 from .json_text import Decode, elements_of, encode_body, members_of
 
-#: The first line of a stream is sent immediately. If it takes longer, in s, something holds the stream back.
+#: The service sends the first line immediately. If it takes longer than this, in s, a proxy is buffering the stream.
 _first_line_seconds = 5
-#: The service sends something every 15 s, so a stream that is silent for so long, in s, is dead.
+#: The service sends data at least every 15 s, so a stream that is silent for this long, in s, is dead.
 _silence_seconds = 40
-#: How long polls replace a stream that is held back, in s: each attempt is blind for seconds.
+#: How long polls replace a buffered stream, in s, because each attempt receives nothing for seconds.
 _polling_seconds = 600
 _poll_seconds = 30
-#: A poll may take so much longer, in s, than it waits for changes: the service searches for at most 120 s.
+#: A poll may take this much longer than its wait, in s, because the service may search the log for up to 120 s.
 _search_seconds = 130
-#: The wait before the second attempt, in s, doubles with each failure up to the longest; each is shortened at random.
+#: The wait before the second attempt, in s. It doubles with each failure up to the maximum, and is shortened randomly.
 _first_wait_seconds = 0.5
 _wait_seconds_max = 30
 
 
 class Change(NamedTuple):
-    """`topic`: `item` is now at the path. `removed`: there is no topic. `complete`: the changes so far are a snapshot.
+    """One change, by its kind.
 
-    `restarted`: missed changes are no longer available. The current state follows; topics not in it no longer exist.
+    `topic`: `item` is the topic's current state. `removed`: there is no topic at the path, or it has another type than
+    requested. `complete`: all changes so far form a snapshot. `restarted`: the missed changes are no longer available;
+    the current state follows, and topics not in it no longer exist.
     """
 
     kind: Literal["topic", "removed", "complete", "restarted"]
@@ -42,11 +44,11 @@ class Change(NamedTuple):
 
 
 class Changes(Iterator[Change]):
-    """Changes without end, until it is closed; from `Client.changes`. Only one thread may iterate.
+    """An endless iterator of changes, until it is closed; from `Client.changes`. Only one thread may iterate.
 
-    `next` is the token after the changes taken so far: pass it as `since` to resume there. `is_complete` is true while
-    those are a snapshot, as far as is known. `is_connected` is true if the last attempt got data and nothing has failed
-    after it; during an outage, `outage` is its reason.
+    `next` is the token to pass as `since` to resume after the changes received so far. `is_complete` is true while
+    those changes form a snapshot, as far as the client knows. `is_connected` is true if the last attempt received data
+    and has not failed since. During an outage, `outage` is the reason.
     """
 
     def __init__(self, connection: Connection, decode: Decode, members: Dict[str, Any]) -> None:
@@ -78,13 +80,13 @@ class Changes(Iterator[Change]):
         self.close()
 
     def close(self) -> None:
-        """Ends the iteration, also that of another thread."""
+        """Ends the iteration, even if it runs in another thread."""
         self._closing.set()
-        # Not the method of a TLS socket, which only one thread may use.
+        # Not SSLSocket.shutdown, which must not be called from another thread.
         with suppress(OSError):
             if self._link:
                 socket.socket.shutdown(self._link.socket, socket.SHUT_RDWR)
-        # Refused while another thread iterates.
+        # Raises ValueError while another thread iterates.
         with suppress(ValueError):
             self._iterator.close()
 
@@ -117,7 +119,7 @@ class Changes(Iterator[Change]):
                     self._link.close()
 
     def _changes_in(self, text: str) -> Iterator[Change]:
-        """Those of a page."""
+        """Yields the changes of a page."""
         has_more, token, changes = read_answer(text, self._page_of)
         self.is_complete = self.is_complete and not (changes or has_more)
         yield from changes
@@ -128,7 +130,7 @@ class Changes(Iterator[Change]):
             yield Change("complete")
 
     def _poll(self) -> Iterator[str]:
-        # The first poll after an outage reports immediately that it is over.
+        # The first poll after an outage does not wait, to report the connection immediately.
         wait = _poll_seconds if self._has_all and self.is_connected else 0
         end = self._until(_search_seconds + wait)
         text = self._open("application/json", end, wait).text(end)
@@ -136,7 +138,7 @@ class Changes(Iterator[Change]):
         yield text
 
     def _stream(self) -> Iterator[str]:
-        """The pages of a stream, which never just ends."""
+        """Yields the pages of a stream. Always ends by raising."""
         try:
             end = self._until(_first_line_seconds)
             link = self._open("text/event-stream", end)
@@ -164,11 +166,11 @@ class Changes(Iterator[Change]):
         body = encode_body({**self._members, "since": self.next, "wait": wait})
         self._link = self._connection.open("changes", body, {"accept": accept}, end)
         if self._closing.is_set():
-            raise ConnectionError("it was closed")
+            raise ConnectionError("the changes were closed")
         return self._link
 
     def _until(self, seconds: float) -> float:
-        """So many seconds from now, or the end of the time for the next change."""
+        """Returns the time after this many seconds, but at most the time limit of the next change."""
         return min(self._end, monotonic() + seconds)
 
     def _connect(self) -> None:
@@ -191,17 +193,17 @@ class Changes(Iterator[Change]):
         return Change("topic", item.path, item)
 
     def _wait_after(self, error: Exception) -> float:
-        """In s. Raises the error if another attempt would not help."""
+        """Returns the wait before the next attempt, in s. Raises the error if another attempt would not help."""
         if isinstance(error, _Ended):
             return error.seconds
         if _is_gone(error):
-            # Each restart requests everything, which must not be all that a busy service does.
+            # Each restart requests the whole state, so consecutive restarts wait longer to spare a busy service.
             is_first = monotonic() - self._complete_time > _wait_seconds_max
             self._restarts = 1 if is_first else self._restarts + 1
             return _random_wait(self._restarts)
         seconds = 0
         if isinstance(error, TopicdError):
-            # A response with status 200 that cannot be read is from another service.
+            # An unreadable response with status 200 is from another service, which is permanent.
             if error.status < 429 and (error.status == 200 or error.code != "unexpected_answer"):
                 raise error
             seconds = error.retry_after_seconds or 0
@@ -210,11 +212,11 @@ class Changes(Iterator[Change]):
 
 
 class _HeldBack(TimeoutError):
-    """Something on the way holds streams back."""
+    """Something between client and service, such as a proxy, buffers the stream."""
 
 
 class _Ended(ConnectionError):
-    """The stream can be resumed after at most so many seconds."""
+    """The stream ended and can be resumed after at most this many seconds."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -228,7 +230,7 @@ def _end_of(text: str, seconds: float) -> Exception:
         return TopicdError(401, code, message)
     if code in ("since_gone", "access_changed"):
         return TopicdError(410, "since_gone", message)
-    # Streams rotate at different times, so those of many clients do not return together.
+    # Streams rotate at different times, so many clients do not reconnect together.
     return _Ended(message, 0 if code == "rotated" else seconds)
 
 

@@ -1,7 +1,7 @@
-"""One request and its response: kept connections, the time limit, and the one repetition. The routes are in client.py.
+"""One request and its response: kept connections, the time limit, and the single retry. The routes are in client.py.
 
-A request is repeated at most once, and only if its connection failed: if nothing was sent because the connection was
-refused, or if repeating does no harm. A response is never a reason to repeat.
+A request is repeated at most once, and only if its connection failed: because the connection was refused, so nothing
+was sent, or if applying the request twice is harmless. A response is never a reason to retry.
 """
 
 import http.client
@@ -18,15 +18,15 @@ from urllib.parse import urlsplit
 
 from .errors import ConnectionLost, NotConnected, refusal
 
-#: The service closes a connection after about 10 s without a request; one that is used just then would fail.
+#: The service closes a connection after about 10 s without a request; a request sent just then would fail.
 _idle_seconds_max = 7
-#: Read at a time, so that the time limit is kept however slowly a response arrives.
+#: The maximum size of one read, so that the time limit also holds for a slow response.
 _piece_bytes = 65536
 _json = {"content-type": "application/json"}
 
 
 def seconds_until(end: float) -> Optional[float]:
-    """As a socket takes it. Raises TimeoutError if no time is left."""
+    """Returns the remaining time as a socket's timeout. Raises TimeoutError if no time is left."""
     seconds = end - monotonic()
     if seconds <= 0:
         raise TimeoutError("the time limit has passed")
@@ -34,7 +34,7 @@ def seconds_until(end: float) -> Optional[float]:
 
 
 class Link:
-    """A connection, which has one request at a time, and is closed when that fails or is not finished by its `end`."""
+    """A connection for one request at a time. It is closed if a request fails or is not complete by its `end`."""
 
     def __init__(self, link: http.client.HTTPConnection, end: float) -> None:
         self._link, self.close = link, link.close
@@ -44,7 +44,7 @@ class Link:
         self.socket: socket.socket = link.sock
 
     def send(self, target: str, headers: Mapping[str, str], body: bytes, end: float) -> None:
-        """Until its response begins."""
+        """Sends a request and waits for the start of its response."""
         with self.failing_as(ConnectionLost):
             self.socket.settimeout(seconds_until(end))
             self._link.request("POST", target, body, dict(headers))
@@ -52,7 +52,7 @@ class Link:
             self.response = self._link.getresponse()
 
     def text(self, end: float) -> str:
-        """The rest of the response. Afterwards the connection can have another request."""
+        """Returns the rest of the response. Afterwards the connection can take another request."""
         with self.failing_as(ConnectionLost):
             text = b"".join(iter(lambda: self._piece(self.response, end), b""))
         self.response.close()
@@ -60,7 +60,7 @@ class Link:
         return text.decode("utf-8", "replace")
 
     def line(self, end: float) -> str:
-        """The next line of a response without a length, with its line feed; empty at its end."""
+        """Returns the next line of a response without a length, with its line feed; empty at the end."""
         with self.failing_as(ConnectionLost):
             self.socket.settimeout(seconds_until(end))
             return self.response.readline().decode("utf-8", "replace")
@@ -69,7 +69,7 @@ class Link:
         self.socket.settimeout(seconds_until(end))
         if response.length is None:
             return response.read1(_piece_bytes)
-        # Before Python 3.12, its own read1 does not count what is left.
+        # Before Python 3.12, HTTPResponse.read1 does not update `length`.
         piece = response.fp.read1(min(_piece_bytes, response.length)) if response.length else b""
         if response.length and not piece:
             raise http.client.IncompleteRead(piece, response.length)
@@ -77,14 +77,14 @@ class Link:
         return piece
 
     def is_usable(self) -> bool:
-        """False if the service is about to close it, or has: nothing else arrives between requests."""
+        """False if the service has closed the connection or may soon: no other data arrives between requests."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
             return monotonic() - self.used < _idle_seconds_max and not selector.select(0)
 
     @contextmanager
     def failing_as(self, kind: Type[ConnectionError]) -> Iterator[None]:
-        """Closes it after any failure, and makes errors of the network one of this kind."""
+        """Closes the connection after any failure, and converts network errors to this kind."""
         try:
             yield
         except BaseException as error:
@@ -97,25 +97,25 @@ class Link:
 
 
 class Connection:
-    """As many connections to the service as have requests at the same time, for any number of threads."""
+    """Connections to the service, one for each concurrent request, for any number of threads."""
 
     def __init__(self, url: str, key: str, timeout: Optional[float], context: Optional[ssl.SSLContext]) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"not an http or https URL: {url}")
-        # The message does not show the key. A file may end in a line feed.
+            raise ValueError(f"url must be an http or https URL, but is {url}")
+        # The message does not show the key. A key from a file may end in a line feed.
         if not isinstance(key, str) or not re.fullmatch(r"[\x21-\x7e]+", key.strip()):
-            raise ValueError("key, the API key, is empty, not a str, or contains a character that no API key has")
+            raise ValueError("key must be a str that is not empty and has only characters that an API key may contain")
         self._host, self._port, self._is_secure = parts.hostname, parts.port, parts.scheme == "https"
         self._base, self._key = parts.path.rstrip("/") + "/topics/", {"authorization": f"Apikey {key.strip()}"}
         self._timeout, self._context = timeout, context
-        #: Those unused for the longest time first.
+        #: Idle connections, the longest unused first.
         self._idle: Deque[Link] = deque()
         self._pid = os.getpid()
 
     def post(self, route: str, body: bytes, timeout: Optional[float], is_repeatable: bool = False,
              headers: Mapping[str, str] = _json) -> str:
-        """The text of a response with status 200. Raises TopicdError for a refusal."""
+        """Returns the text of a response with status 200. Raises TopicdError if the request is rejected."""
         seconds = self._timeout if timeout is None else timeout
         end = float("inf") if seconds is None else monotonic() + seconds
         try:
@@ -128,7 +128,7 @@ class Connection:
 
     def open(self, route: str, body: bytes, headers: Mapping[str, str], end: float,
              link: Optional[Link] = None) -> Link:
-        """Sends once, by default on a new connection. Its response has status 200. Raises TopicdError for a refusal."""
+        """Sends once, by default on a new connection. Returns it if the status is 200; otherwise raises TopicdError."""
         link = link or self._connect(end)
         link.send(self._base + route, {**self._key, **_json, **headers}, body, end)
         if link.response.status != 200:
@@ -136,7 +136,7 @@ class Connection:
         return link
 
     def close(self) -> None:
-        """Closes the connections that have no request."""
+        """Closes the idle connections."""
         with suppress(IndexError):
             while True:
                 self._idle.popleft().close()
@@ -149,7 +149,7 @@ class Connection:
         return text
 
     def _take(self) -> Optional[Link]:
-        # After a fork, the connections are the parent's: two processes would take each other's responses.
+        # After a fork, the connections belong to the parent: both processes would receive each other's responses.
         if self._pid != os.getpid():
             self._idle, self._pid = deque(), os.getpid()
         with suppress(IndexError):

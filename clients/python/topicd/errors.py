@@ -1,4 +1,4 @@
-"""The errors of the client, and how a response becomes one. connection.py decides which requests are repeated."""
+"""The client's errors, and their construction from responses. connection.py decides which requests are repeated."""
 
 import json
 from typing import Callable, Optional, TypeVar
@@ -7,10 +7,10 @@ Result = TypeVar("Result")
 
 
 class TopicdError(Exception):
-    """A response that refuses the request or, with the code `unexpected_answer`, that is not from the service.
+    """Raised if the service rejects a request or, with the code `unexpected_answer`, if something else responds.
 
-    `status` is 200 if the response could not be read. `operation` is the index of the refused operation of a batch.
-    `retry_after_seconds` is set if a 429 or 503 says when to retry.
+    `status` is the HTTP status, 200 if the response could not be read. `operation` is the index of a batch's rejected
+    operation. `retry_after_seconds` is set if a 429 or 503 specifies when to retry.
     """
 
     def __init__(self, status: int, code: str, message: str, operation: Optional[int] = None,
@@ -24,11 +24,11 @@ class TopicdError(Exception):
 
 
 class NotConnected(ConnectionError):
-    """There was no connection, so nothing was sent. `__cause__` is the reason."""
+    """Raised if no connection could be established, so nothing was sent. `__cause__` is the reason."""
 
 
 class ConnectionLost(ConnectionError):
-    """The connection failed before the response was complete; a write may have happened. `__cause__` is the reason."""
+    """Raised if the connection was lost during a request; a write may have been applied. `__cause__` is the reason."""
 
 
 def refusal(status: int, retry_after: Optional[str], text: str) -> TopicdError:
@@ -41,11 +41,11 @@ def refusal(status: int, retry_after: Optional[str], text: str) -> TopicdError:
         code = message = operation = None
     if isinstance(code, str) and isinstance(message, str):
         return TopicdError(status, code, message, operation, seconds)
-    return TopicdError(status, "unexpected_answer", f"The response {status} has no error code.", None, seconds)
+    return TopicdError(status, "unexpected_answer", f"The {status} response has no error code.", None, seconds)
 
 
 def read_answer(text: str, read: Callable[[str], Result]) -> Result:
-    """What `read` makes of a response with status 200. A ValueError becomes a TopicdError."""
+    """Reads a response with status 200. Converts a ValueError to a TopicdError."""
     try:
         return read(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Topics, pages and the responses to writes, and their readers, which raise ValueError for any other text.
+"""Topics, pages and responses to writes, and their readers, which raise ValueError for a text of another format.
 
 Nothing is sent from here.
 """
@@ -16,9 +16,9 @@ TopicType = Literal["json", "string"]
 
 @dataclass(frozen=True)
 class Item:
-    """A topic. `text` is the JSON text of its value, with every digit as it was sent, or None without a value.
+    """A topic. `text` is the JSON text of its value, with every digit as sent; None if there is no value.
 
-    `properties`, `version` and `updated` are None unless they were requested.
+    `properties`, `version` and `updated` are None unless requested.
     """
 
     path: str
@@ -31,7 +31,7 @@ class Item:
 
     @cached_property
     def value(self) -> Any:
-        """The value in Python's types; None if it is null, or if there is none."""
+        """The value in Python's types; None if the value is null, or if there is no value."""
         return None if self.text is None else self._decode(self.text)
 
 
@@ -52,8 +52,8 @@ class Child(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The response to a write: `version` if it was requested, `value` and its `text`, which has every digit, for an
-    increment, `code` and `message` only for a refused operation of `batch_each`.
+    """The response to a write. `version` is set if requested, and `value` and `text`, with every digit, after an
+    increment. `code` and `message` are set only for a rejected operation of `batch_each`.
     """
 
     path: Optional[str] = None
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
 
 
 def item_of(text: str, decode: Decode) -> Item:
-    """A topic."""
+    """Reads a topic."""
     members = members_of(text)
     value = members.pop("value", None)
     known = {name: json.loads(member) for name, member in members.items()}
@@ -78,7 +78,7 @@ def item_of(text: str, decode: Decode) -> Item:
 
 
 def items_of(text: str, decode: Decode) -> List[Optional[Item]]:
-    """Topics, None for each that is missing."""
+    """Reads topics, None for each missing topic."""
     results = elements_of(members_of(text).get("results", ""))
     if not results:
         raise ValueError("no results")
@@ -86,7 +86,7 @@ def items_of(text: str, decode: Decode) -> List[Optional[Item]]:
 
 
 def page_of(text: str, decode: Decode) -> Page:
-    """A page, which is not empty unless it is the last."""
+    """Reads a page. Only the last page may be empty."""
     members = members_of(text)
     has_more, results = members.get("has_more"), elements_of(members.get("results", ""))
     if has_more not in ("true", "false") or has_more == "true" and not results:
@@ -95,7 +95,7 @@ def page_of(text: str, decode: Decode) -> Page:
 
 
 def answer_of(text: str, decode: Decode) -> Answer:
-    """The response to a write."""
+    """Reads the response to a write."""
     members = members_of(text)
     value = members.pop("value", None)
     known = {name: json.loads(member) for name, member in members.items() if name in Answer._fields}
@@ -103,15 +103,15 @@ def answer_of(text: str, decode: Decode) -> Answer:
 
 
 def answers_of(text: str, decode: Decode, count: int) -> List[Answer]:
-    """The response to a batch of so many operations."""
+    """Reads the response to a batch of `count` operations."""
     results = elements_of(members_of(text).get("results", ""))
     if len(results) != count:
-        raise ValueError("not one result for each operation")
+        raise ValueError("not exactly one result per operation")
     return [answer_of(result, decode) for result in results]
 
 
 def children_in(items: Iterable[Item], level: int) -> Iterator[Child]:
-    """The children at this level, 1 for the top, of topics in tree order: two of each child that has so many."""
+    """Derives the children at this level, 1 for the top, from topics in tree order, up to two per child."""
     for path, group in groupby(items, lambda item: "/".join(item.path.split("/")[:level])):
         # A topic precedes its descendants.
         first, *others = group

@@ -1,6 +1,6 @@
-"""JSON without loss: exact numbers in what is sent, and the texts of the values that arrive.
+"""JSON without loss: exact numbers in requests, and the exact texts of received values.
 
-Python's own parser and writer do the rest. What the texts mean is not known here (item.py).
+Python's own parser and writer do the rest. item.py interprets the texts.
 """
 
 import json
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Callable, Dict, List, Literal, Mapping
 
-#: How numbers arrive: integers as int, the others as float or Decimal; or each as a JsonText.
+#: The type of received numbers: integers as int and others as float or Decimal, or each as a JsonText.
 Numbers = Literal["float", "decimal", "text"]
 Decode = Callable[[str], Any]
 
 
 @dataclass(frozen=True)
 class JsonText:
-    """Stands for a value or a part of one, and is sent verbatim: `JsonText('1.10')` keeps its 0."""
+    """A JSON text in place of a value or part of it, sent verbatim: `JsonText('1.10')` keeps its last 0."""
 
     text: str
 
@@ -30,7 +30,7 @@ def _refuse(constant: str) -> Any:
 
 
 def decoder(numbers: Numbers) -> Decode:
-    """The parser of values."""
+    """Returns the parser of values."""
     choices: Dict[str, Any] = {"float": (int, float), "decimal": (int, Decimal), "text": (JsonText, JsonText)}
     if numbers not in choices:
         raise ValueError(f"numbers must be one of {', '.join(choices)}, but is {numbers!r}")
@@ -38,12 +38,12 @@ def decoder(numbers: Numbers) -> Decode:
     return json.JSONDecoder(parse_int=whole, parse_float=fraction, parse_constant=_refuse).decode
 
 
-#: Marks the place of a text that json.dumps cannot write. It is random, so no value contains it.
+#: Marks the place of a text that json.dumps cannot write. The mark is random, so no value contains it.
 _mark = secrets.token_hex(16)
 
 
 def encode(value: Any) -> str:
-    """The JSON text of a value. Raises ValueError or TypeError for what JSON cannot hold, such as NaN."""
+    """Returns the JSON text of a value. Raises ValueError or TypeError if JSON cannot hold it, such as NaN."""
     texts: List[str] = []
 
     def marked(part: Any) -> str:
@@ -54,12 +54,12 @@ def encode(value: Any) -> str:
 
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=marked)
     text = re.sub(f'"{_mark}([0-9]+)"', lambda found: texts[int(found[1])], text) if texts else text
-    # UTF-8 has no form for half of a surrogate pair.
+    # UTF-8 cannot encode half of a surrogate pair.
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def encode_body(members: Mapping[str, Any]) -> bytes:
-    """A request body. Members that are None are left out, except a value, which is then null."""
+    """Returns a request body. Omits members that are None, except `value`, which becomes null."""
     return encode({name: member for name, member in members.items() if member is not None or name == "value"}).encode()
 
 
@@ -67,7 +67,7 @@ _token = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}:,]', re.S)
 
 
 def _parts(text: str, brackets: str) -> List[str]:
-    """The texts between the commas and colons directly within the outer brackets."""
+    """Returns the texts between the commas and colons directly inside the outer brackets."""
     text = text.strip()
     parts: List[str] = []
     depth, start = 0, 1
@@ -82,7 +82,7 @@ def _parts(text: str, brackets: str) -> List[str]:
 
 
 def members_of(text: str) -> Dict[str, str]:
-    """The text of each member of a JSON object. Raises ValueError for another text; values are not checked."""
+    """Returns the text of each member of a JSON object. Raises ValueError if it is not one; does not check values."""
     parts = _parts(text, "{}")
     if len(parts) % 2 == 1 or not all(name.startswith('"') for name in parts[::2]):
         raise ValueError("expected members")
@@ -90,5 +90,5 @@ def members_of(text: str) -> Dict[str, str]:
 
 
 def elements_of(text: str) -> List[str]:
-    """The text of each element of a JSON array. Raises ValueError for another text; elements are not checked."""
+    """Returns the text of each element of a JSON array. Raises ValueError if it is not one; does not check elements."""
     return _parts(text, "[]")

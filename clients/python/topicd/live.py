@@ -1,4 +1,4 @@
-"""A mapping of topics that a thread keeps up to date. During an outage it keeps the last state, then catches up."""
+"""A mapping of topics that a thread keeps up to date. It keeps the last state during an outage, then catches up."""
 
 import threading
 from typing import Callable, Dict, Iterator, Mapping, Optional, Set
@@ -8,10 +8,10 @@ from .item import Item
 
 
 class LiveTopics(Mapping[str, Item]):
-    """A selector's matches by path, from `Client.follow`, until it is closed.
+    """A live mapping of a selector's matches by path, from `Client.follow`.
 
     `is_ready` is true once the initial state has loaded. `closed` is true once following has ended; then the mapping
-    stays as it is, and `error` is the reason, unless it was `close`.
+    no longer changes, and `error` is the reason, or None after `close`.
     """
 
     def __init__(self, changes: Changes, on_change: Callable[[Change], object]) -> None:
@@ -26,7 +26,7 @@ class LiveTopics(Mapping[str, Item]):
         return self._topics[path]
 
     def __iter__(self) -> Iterator[str]:
-        # A copy: the thread may change the topics meanwhile.
+        # A copy, because the thread may change the topics during the iteration.
         return iter(list(self._topics))
 
     def __len__(self) -> int:
@@ -40,16 +40,16 @@ class LiveTopics(Mapping[str, Item]):
 
     @property
     def is_connected(self) -> bool:
-        """True if the last attempt got data and nothing has failed after it."""
+        """True if the last attempt received data and has not failed since."""
         return self._changes.is_connected
 
     @property
     def is_complete(self) -> bool:
-        """True while the mapping is a snapshot, as far as is known."""
+        """True while the mapping is a snapshot, as far as the client knows."""
         return self._is_complete and self._changes.is_complete
 
     def close(self) -> None:
-        """Ends following."""
+        """Ends following; the mapping keeps its last state."""
         self._changes.close()
 
     def wait_ready(self, timeout: Optional[float] = 30) -> None:
@@ -57,7 +57,7 @@ class LiveTopics(Mapping[str, Item]):
         self.wait_for(lambda topics: topics.is_ready, timeout)
 
     def wait_for(self, condition: Callable[["LiveTopics"], bool], timeout: Optional[float] = None) -> None:
-        """Waits until this is true, which is tested after each change. Raises the error that has ended following."""
+        """Waits until the condition, tested after each change, is true. Raises the error that ended following."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.closed or condition(self), timeout):
                 raise TimeoutError(f"not within {timeout:g} s") from self._changes.outage

@@ -1,7 +1,7 @@
-"""Selectors that select exactly the paths they are built from, whatever characters those contain. Pure.
+"""Selectors that select exactly the given paths, which may contain any characters. Pure.
 
-The service decides what a selector means. A subtree is written `?segment/segment//`, because `*path//` also takes its
-text literally, so that a quotation in it would be another path that it selects.
+The service defines the meaning of a selector. A subtree is written `?segment/segment//`, not `*path//`: the service
+also takes the text of `*path//` literally, so a quoted character would select another path as well.
 """
 
 import re
@@ -27,13 +27,13 @@ def descendants(path: str) -> str:
 
 
 def any_of(*selectors: str) -> str:
-    """Selects everything that any of these selectors selects; there must be at least one."""
-    # The separator's last four slashes count, so a slash after it would belong to the selector before it.
+    """Selects every topic that at least one of these selectors selects. Needs at least one selector."""
+    # In a run of slashes the last four separate, so a slash after the separator would belong to the selector before it.
     return "#" + "////".join(f">{selector}" if selector.startswith("/") else selector for selector in selectors)
 
 
 def segments_of(path: str) -> List[str]:
-    """Drops a slash at each end. Raises ValueError for an empty segment, which a selector could take for its scope."""
+    """Ignores a slash at each end. Raises ValueError for an empty segment, which could change a selector's scope."""
     segments = re.sub(r"\A/|(?<=.)/\Z", "", path, flags=re.S).split("/")
     if "" in segments:
         raise ValueError(f"the path {path!r} has an empty segment")

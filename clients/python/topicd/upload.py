@@ -1,4 +1,4 @@
-"""Uploads of any number of operations: as lines, in pieces of which each is durable before the next is sent."""
+"""Uploads of any number of operations, as lines, in chunks. Each chunk is durable before the next is sent."""
 
 import json
 import re
@@ -9,23 +9,23 @@ from .connection import Connection
 from .errors import TopicdError, read_answer
 from .json_text import encode
 
-#: Exceeded by at most one operation. Of so many operations, the service lists every refusal.
+#: Limits of one chunk, which one operation may exceed. Of this many operations, the service lists every rejection.
 _piece_characters = 256 * 1024
 _piece_operations = 4000
-#: Before the rest is sent to another worker.
+#: The wait before the rest is sent to another worker.
 _drained_seconds = 0.05
-#: Without the type to accept, a response lists only the first of many refusals.
+#: Without this `accept`, the response to a large upload lists only the first rejections.
 _lines = dict.fromkeys(("content-type", "accept"), "application/x-ndjson")
 
-#: How many operations were applied and refused.
+#: The numbers of applied and rejected operations.
 Uploaded = NamedTuple("Uploaded", [("durable", int), ("refused", int)])
-#: Why an operation was refused; the index counts all operations, from 0.
+#: A rejected operation; the index counts all operations, from 0.
 Refusal = NamedTuple("Refusal", [("index", int), ("code", str), ("message", str)])
 
 
 def upload(connection: Connection, operations: Iterable[Mapping[str, Any]], timeout: Optional[float],
            on_progress: Callable[[Uploaded], object], on_refused: Callable[[Refusal], object]) -> Uploaded:
-    """As Client.upload."""
+    """Implements Client.upload."""
     durable = refused = 0
     for lines in _pieces(operations):
         while lines:
@@ -47,7 +47,7 @@ def _pieces(operations: Iterable[Mapping[str, Any]]) -> Iterator[List[str]]:
     lines: List[str] = []
     size = 0
     for operation in operations:
-        # Between the tokens of a JsonText, there may be line ends.
+        # A JsonText may contain line ends between its tokens.
         lines.append(re.sub(r"[\r\n]", " ", encode(operation)))
         size += len(lines[-1])
         if size >= _piece_characters or len(lines) >= _piece_operations:
@@ -58,7 +58,7 @@ def _pieces(operations: Iterable[Mapping[str, Any]]) -> Iterator[List[str]]:
 
 
 def _send(connection: Connection, lines: List[str], timeout: Optional[float]) -> List[Dict[str, Any]]:
-    """The lines of the response. The last one has the counts."""
+    """Returns the lines of the response. The last line has the counts."""
     try:
         text = connection.post("batch", "".join(f"{line}\n" for line in lines).encode(), timeout, headers=_lines)
     except TopicdError as error:
@@ -72,5 +72,5 @@ def _send(connection: Connection, lines: List[str], timeout: Optional[float]) ->
 def _lines_of(text: str) -> List[Dict[str, Any]]:
     lines: List[Dict[str, Any]] = [json.loads(line) for line in text.strip().split("\n")]
     if not isinstance(lines[-1], dict) or "durable" not in lines[-1] or not lines[-1].keys() & {"done", "code"}:
-        raise ValueError("the response to an upload does not say how it ended")
+        raise ValueError("the response to the upload has no final counts")
     return lines

@@ -137,7 +137,7 @@ export class TopicPanel implements Panel {
     }
     return html`
       <form @submit=${save} @keydown=${onKey}>
-        <label for="new-value">${edit.seen.type === 'string' ? 'New value, as plain text' : 'New value, as JSON'}</label>
+        <label for="new-value">${edit.seen.type === 'string' ? 'New value as plain text' : 'New value as JSON'}</label>
         <textarea id="new-value" rows="8" spellcheck="false" ?readonly=${isSaving} .value=${edit.text.value} @input=${onInput}></textarea>
         ${alertView(edit.saving.problem.value)}
         ${isOvertaken ? this.#overtakenView(edit, item) : nothing}
