@@ -1,14 +1,14 @@
-/** Retries of conditional writes: after each conflict with another writer, a random wait that grows. */
+/** Retries of conditional writes, with a random, growing wait after each conflict with another writer. */
 import { TopicdError } from './error.js'
 import { wait } from './wait.js'
 
-/** Default maximum of attempts: the last waits take hundreds of ms, which is ample for dozens of writers. */
+/** Default maximum number of attempts: the last waits take hundreds of ms, which is ample for dozens of writers. */
 const attemptsMaxDefault = 16
 
-/** Maximum of the first wait, in ms: about the duration of a durable write. */
+/** Upper bound of the first wait, in ms: about the duration of a durable write. */
 const firstWaitMsMax = 4
 
-/** Maximum of any wait, in ms: with more writers, retrying is better than waiting longer. */
+/** Upper bound of all waits, in ms: with more writers, retrying is better than waiting longer. */
 const waitMsMax = 500
 
 /** Retries after 409 `unsatisfied_constraint`. @throws any other error immediately, or the last 409 */

@@ -126,7 +126,7 @@ t.test('a request is repeated after failures that Node.js and browsers report as
   }
 })
 
-t.test('a request that exceeds its time fails with a TimeoutError, and is not repeated', async (t) => {
+t.test('a request that exceeds its time limit fails with a TimeoutError, and is not repeated', async (t) => {
   const stub = await startStub(t, () => 'be silent')
   for (const timeoutMs of [50, undefined]) {
     const topics = connect(stub.url, timeoutMs === undefined ? { key: 'k' } : { key: 'k', timeoutMs })

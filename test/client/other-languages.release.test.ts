@@ -172,7 +172,7 @@ async function keepChanging(server: Server, random: Random, signal: AbortSignal)
   }
 }
 
-t.test('clients with their defaults follow a service through broken connections, kills and reloads', async (t) => {
+t.test('clients with default settings follow a service through broken connections, kills and reloads', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2, flags: ['--cors-origins', `http://localhost:${pagePort}`] })
   for (let i = 0; i < topics; i++)

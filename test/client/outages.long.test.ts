@@ -130,7 +130,7 @@ function recordWaits(t: Test): readonly number[] {
   return waitsMs
 }
 
-t.test('each attempt waits longer until an attempt gets a page', async (t) => {
+t.test('waits grow with each attempt until an attempt gets a page', async (t) => {
   const waitsMs = recordWaits(t)
   await follow(t, ['close', 'close', 'close', stream(complete), 'close'])
   t.equal(waitsMs.length, 4)
@@ -148,7 +148,7 @@ t.test('an attempt waits as long as the service asks', async (t) => {
   t.strictSame(waitsMs, [1000 * retryAfterSeconds, 1000 * retryAfterSeconds], 'each time')
 })
 
-t.test('each of several consecutive restarts waits longer', async (t) => {
+t.test('waits grow with each consecutive restart', async (t) => {
   const waitsMs = recordWaits(t)
   const { told } = await follow(t, Array<StubAnswer>(9).fill(ended('since_gone')))
   t.equal(waitsMs.length, 9)

@@ -1,4 +1,4 @@
-/** The client's polls if streams are held back: their waits, their time limits, and how long they replace the stream. */
+/** The client's polls if a proxy buffers streams: their waits, their time limits, and how long they replace the stream. */
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
 import { until } from '../support/service/server.js'
@@ -80,7 +80,7 @@ t.test('a poll over a dead connection fails after its own time limit', async (t)
   t.match(polls(stub)[2], { since: '1' })
 })
 
-t.test('after ten minutes of polls, a stream is tried again from their position', async (t) => {
+t.test('after ten minutes of polls, a stream is tried again from their last position', async (t) => {
   const time = skippableTime(t)
   const text = (number: number) =>
     `{"has_more":false,"results":[{"path":"${number}","type":"json"}],"next":"${number}"}`

@@ -114,7 +114,7 @@ t.test("the user's own key is rotated with a grace period, and its revocation si
   await press(page, 'I have the token')
   await page.getByText('old token until').waitFor()
   await page.getByRole('button', { name: 'Revoke own' }).click()
-  await dialog(page).getByText('you will be signed out').waitFor()
+  await dialog(page).getByText('will be signed out').waitFor()
   await press(page, 'Revoke own')
   await page.locator('#key').waitFor()
   isClean(t, server, watched)

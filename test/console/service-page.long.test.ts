@@ -17,7 +17,7 @@ t.setTimeout(600_000)
 const skip = whyNoBrowser()
 const directory = t.testdir()
 const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), check: false })
-/** Missing if every test is skipped. */
+/** Undefined if every test is skipped. */
 const browser = skip ? (undefined as never) : await startBrowser(t)
 
 t.beforeEach(async () => {

@@ -12,7 +12,7 @@ import { startServer } from '../support/service/server.js'
 const get = (url: string, headers: OutgoingHttpHeaders = {}, method = 'GET'): Promise<Received> =>
   sendPieces(url, { method, headers })
 
-/** Maximum of a page's compressed bytes, with everything that it loads, so that it opens instantly. */
+/** Maximum compressed size of a page with everything that it loads, so that it opens instantly. */
 const pageBytesMax = 50_000
 
 /** The paths of the files in a document's links and scripts. */

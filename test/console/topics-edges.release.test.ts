@@ -42,7 +42,7 @@ async function countBytes(page: Page): Promise<() => number> {
   return () => bytes
 }
 
-await t.test('a request beyond the rate shows when the next one is possible', { skip }, async (t) => {
+await t.test('a request that exceeds the rate shows when the next one is allowed', { skip }, async (t) => {
   await addTopic(server, 'r', '1')
   const { page } = await openConsole(browser, server)
   await choose(page, 'r')

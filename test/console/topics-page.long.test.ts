@@ -351,7 +351,7 @@ await t.test('every value of a busy topic is shown, from the stream', { skip }, 
   await drawn(page)
   const urls: string[] = []
   page.on('request', (request) => urls.push(request.url()))
-  // Each write is followed by the next once its value is shown.
+  // Each value is written once the previous value is shown.
   for (let i = 1; i <= 100; i++) {
     await server.post('set', { path: 'a/b', value: i })
     await page.locator('pre.value', { hasText: new RegExp(`^${i}$`) }).waitFor()

@@ -92,7 +92,7 @@ class StubChanges(StubTest):
             self.taken(changes, 2)
             self.assertEqual(self.told, ["connected", f"disconnected: It has ended: {code}.", "connected"])
 
-    def test_each_attempt_waits_longer_until_an_attempt_gets_a_page(self) -> None:
+    def test_waits_grow_with_each_attempt_until_an_attempt_gets_a_page(self) -> None:
         waits = self.waits()
         self.taken(self.changes(*["close"] * 8, stream(event("1")), *["close"] * 2, stream(event("2"))), 2)
         expected = [0.5, 1, 2, 4, 8, 16, 30, 30]

@@ -21,7 +21,7 @@ order = ["json_text", "errors", "selectors", "item", "connection", "upload", "ch
 #: The types of the methods' options.
 options = ["Versioned", "Writing", "Removing", "Reading", "Paging", "Following"]
 
-#: Maximum of the package's lines, without empty lines, comments and docstrings.
+#: Maximum number of the package's lines, without empty lines, comments and docstrings.
 lines_max = 800
 
 

@@ -17,7 +17,7 @@ export interface Matches {
 /** The scope of a pattern: the match, its descendants, or both. */
 type Scope = 'self' | 'descendants' | 'subtree'
 
-/** Maximum of repetitions in a pattern; with more, a long path that does not match could take too long. */
+/** Maximum number of repetitions in a pattern; with more, a long path that does not match could take too long. */
 const repetitionsMax = 2
 
 /** Undefined if only the service can match this selector. */

@@ -74,7 +74,7 @@ export function focusLater(): (selector: string) => void {
     })
 }
 
-/** Scrolls as well if needed: in a narrow window, the element may be far below. */
+/** Focuses an element and scrolls to it if needed: in a narrow window, it may be far below. */
 function show(element: HTMLElement | null): void {
   element?.focus({ preventScroll: true })
   const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}

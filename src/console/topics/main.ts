@@ -133,7 +133,7 @@ class Page {
     focusLater()('#words, .workspace button, .workspace a')
   }
 
-  /** The user wants to sign out. */
+  /** Signs out at the user's request. */
   #leave(): void {
     const isUnsaved = this.#workspace.value?.hasUnsaved === true
     if (isUnsaved && !confirm('You have unsaved edits. Sign out and discard them?')) return

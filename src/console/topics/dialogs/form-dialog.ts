@@ -6,7 +6,7 @@ import { Task } from '../task.js'
 import type { Dialog } from './dialogs.js'
 
 export abstract class FormDialog implements Dialog {
-  /** A form is not about the shown topic. */
+  /** Stays open, because a form is not about the shown topic. */
   readonly staysOpen = true
   protected readonly task = new Task()
   protected hasInput = false

@@ -7,10 +7,10 @@ import type { Context } from '../context.js'
 import { topicsText, visible } from '../value-text.js'
 import { FormDialog } from './form-dialog.js'
 
-/** Maximum of rejected topics that are listed. */
+/** Maximum number of rejected topics that are listed. */
 const namedMax = 20
 
-/** The maximum of the service's setting `--body-bytes-max`, which limits the length of a line. */
+/** The highest value of the service's setting `--body-bytes-max`, which limits the length of a line. */
 const lineCharactersMax = 64 * 1024 * 1024
 
 /** The part of a file that has been read. */

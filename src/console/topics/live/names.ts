@@ -8,10 +8,10 @@ import type { Child, Item, LiveTree, TopicChange } from '../../../client/index.j
 import { whileSeen } from '../drawing.js'
 import type { Session } from '../session.js'
 
-/** Maximum of children listed at a time: most branches have fewer, so all of them can be sorted in natural order. */
+/** Maximum number of children listed at a time: most branches have fewer, so all of them can be sorted in natural order. */
 const childrenMax = 400
 
-/** Maximum of remembered changes. */
+/** Maximum number of remembered changes. */
 const lastMax = 10
 
 /** Shorter outages, in ms, are not shown, because a restart of the service takes less time. */

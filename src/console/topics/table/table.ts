@@ -13,7 +13,7 @@ import { selectorsOf } from '../live/selectors.js'
 import { may } from '../session.js'
 import { shortened, visible } from '../value-text.js'
 
-/** Longer values are shortened; the topic's panel shows all of it. */
+/** Longer values are shortened; the topic's panel shows the whole value. */
 const valueCharactersMax = 300
 
 const columns = ['Name', 'Value', 'Type', 'Changed'] as const
@@ -162,7 +162,7 @@ export class Table {
   }
 }
 
-/** Maximum of selected rows that the dialog names. */
+/** Maximum number of selected rows that the dialog names. */
 const namedMax = 5
 
 /** @param isGone false while the topic has not arrived yet; undefined if it has arrived */

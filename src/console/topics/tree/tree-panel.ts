@@ -14,7 +14,7 @@ import { alertView } from '../failures.js'
 import { Task } from '../task.js'
 import { visible } from '../value-text.js'
 
-/** Maximum of a restricted key's subtrees that are opened initially; each costs a few requests. */
+/** Maximum number of a restricted key's subtrees that are opened initially; each costs a few requests. */
 const subtreesOpenedMax = 5
 
 export class TreePanel {
