@@ -67,7 +67,7 @@ async function losing(t: Test, loss: StubAnswer, losses: number) {
   return { stub, topics }
 }
 
-for (const loss of ['close', 'close within the answer'] as const) {
+for (const loss of ['close', 'close midway'] as const) {
   t.test(`a request is repeated once after "${loss}" if that is harmless`, async (t) => {
     for (const [name, request] of repeated) {
       const { stub, topics } = await losing(t, loss, 1)

@@ -19,7 +19,7 @@ export interface StubRequest {
 export type StubAnswer =
   | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly text: string }
   | 'close'
-  | 'close within the answer'
+  | 'close midway'
   | 'be silent'
 
 export interface Stub {
@@ -49,7 +49,7 @@ export async function startStub(t: Test, answer: (request: StubRequest, index: n
 function send(response: ServerResponse, answer: StubAnswer): void {
   if (answer === 'be silent') return
   if (answer === 'close') response.destroy()
-  else if (answer === 'close within the answer') {
+  else if (answer === 'close midway') {
     response.writeHead(200, { 'content-length': 100 })
     response.write('{"path":"a",', () => response.destroy())
   } else response.writeHead(answer.status ?? 200, answer.headers).end(answer.text)
