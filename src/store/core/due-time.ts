@@ -1,4 +1,4 @@
-/** When a topic's policy is due. Pure. */
+/** The due time of a topic's policy. Pure. */
 import { type Moment, wallMsOf } from '../../base/clock.js'
 import type { Path } from '../../topics/path.js'
 import { removalOf } from '../../topics/properties.js'
@@ -7,14 +7,14 @@ import type { DuePlace, StoredTopic } from '../engine.js'
 import { readOf } from '../errors.js'
 
 export interface Evaluated {
-  /** In ms since the epoch. */
+  /** As Unix time in ms. */
   readonly dueMs: number
   readonly isDue: boolean
-  /** Of its `remove` clause; undefined without one. */
+  /** The selector of the policy's `remove` clause, if any. */
   readonly selector: string | undefined
 }
 
-/** Evaluates the policy of the topic at a path; undefined if that does not own the place. @throws UnreadableTopic */
+/** Evaluates the policy of the topic at a path; undefined if that topic does not own the place. @throws UnreadableTopic */
 export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present: Moment): Evaluated | undefined {
   const head = topic.head()
   if (head?.due?.id !== place.id) return undefined
@@ -27,7 +27,7 @@ export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present
   })
 }
 
-/** @param updated if updates defer the policy @throws RangeError when that is no time that an engine can store */
+/** @param updated given if updates defer the policy @throws RangeError if an engine cannot store the resulting time */
 export function dueMsOf(policy: RemovalPolicy, created: Moment, updated: Moment | undefined, present: Moment): number {
   const createdMs = wallMsOf(created, present)
   const atMs = dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))

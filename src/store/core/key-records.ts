@@ -1,7 +1,7 @@
-/** Reading the records of API keys, for every engine and for `check`. Nothing here knows where they are stored. */
+/** Parsing API key records, for every engine and for `check`. Nothing here knows where they are stored. */
 import type { KeyRecord } from '../../keys/record.js'
 
-/** Returns a string, the end of a sentence, if the record is wrong. */
+/** Returns a string, the end of a sentence, if the record is invalid. */
 export function readKeyRecord(name: string, text: string): KeyRecord | string {
   let record: unknown
   try {
@@ -17,7 +17,7 @@ export function unreadableKey(name: string, problem: string): string {
   return `API key "${name}": ${problem}; topicd keys revoke ${name} removes it`
 }
 
-/** Checks only the members needed to find and check callers: one record must not make all keys useless. */
+/** Checks only the members needed to identify and authorise callers: one bad record must not make all keys useless. */
 function isKeyRecord(input: unknown): input is KeyRecord {
   if (typeof input !== 'object' || input === null) return false
   const { name, tokenHash, allow, under, expiresMs = 0, rate = 1, former } = input as Partial<KeyRecord>

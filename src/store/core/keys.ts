@@ -1,6 +1,6 @@
 /**
- * API keys as records: name → JSON, and when each was last used, as a number. Reading them, and asking for changes. What a
- * change does is decided in the transaction that makes it.
+ * API keys as records: name → JSON, and the time of each key's last use, as a number. Reads them and requests changes; the
+ * transaction that applies a change decides its effect.
  */
 import { whenKnown } from '../../base/awaitable.js'
 import { mayChange } from '../../keys/makers.js'
@@ -36,7 +36,7 @@ export function createKeyRecords(
       ),
     async addKey(record, by) {
       if (await change({ about: 'addKey', record, by })) return 'added'
-      // Only why: the key that was in the way may be gone by now, or be one that cannot be read.
+      // Finds the reason only: the conflicting key may be gone by now, or be unreadable.
       const keys = await readKeys(() => {})
       const reason = additionTo(keys, record)
       if (reason !== 'added') return reason

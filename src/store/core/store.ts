@@ -1,6 +1,6 @@
 /**
- * A topic store over an engine: what every engine does in the same way, put together from the rooms beside this file. Their
- * operations are arrow functions in fields: bound, so that the store has them as its own without a wrapper.
+ * The part of a topic store that is the same for every engine, assembled from the folders next to this file. Their operations are
+ * arrow functions in fields: bound, so the store can expose them without wrappers.
  */
 import type { DueRemover } from '../due-removals.js'
 import type { Engine } from '../engine.js'
@@ -15,7 +15,7 @@ import { Reads } from './read/reads.js'
 import { walk } from './read/walk.js'
 import { Matches } from './removal/matches.js'
 
-/** All but what depends on the engine. */
+/** Everything except the parts that depend on the engine. */
 interface CoreStore
   extends Omit<TopicStore, keyof DueRemover | keyof StoreCopier | keyof StoreMonitor | keyof Availability | 'close'>,
     Pick<LogReads, 'readRange'> {}

@@ -1,9 +1,9 @@
 /**
- * Looks for every broken invariant, in one snapshot: of the log, of topics, of API keys. The snapshot is held for the whole
+ * Looks for every broken invariant in the log, the topics and the API keys, in one snapshot. The snapshot stays open for the whole
  * walk; a process that serves requests should not do this.
  *
- * Each topic leads to all of its records, so what a check has seen of each kind is as many as the engine states to have, unless
- * some are lost, or belong to none.
+ * The records of a topic are found through the topic. So the check finds as many of each kind as the engine states, unless some are
+ * lost or belong to no topic.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'
@@ -23,19 +23,19 @@ import { dueMsOf } from '../due-time.js'
 import { readKeyRecord } from '../key-records.js'
 import { LogCheck } from './log.js'
 
-/** Keys out of order after which a walk ends: a damaged page can lead it around in circles. */
+/** A walk ends after this many keys out of order: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
 
 /** Read-ahead of an engine that waits for its reads. */
 const ahead = { topics: 500, bytes: 8 * 1024 * 1024 }
 
-/** Wider than every valid key, so that invalid ones are found too. */
+/** Wider than the range of valid keys, so that invalid ones are also found. */
 const everyKey: KeyRange = { start: Buffer.from([0]), end: Buffer.from([...everyTopic.end, 0xff]) }
 
 /**
  * See `StoreChecker`.
  *
- * @param planOf without it, remove clauses whose selectors are refused today are not reported: the store is sound with them
+ * @param planOf without it, remove clauses whose selectors are rejected today are not reported: the store is sound with them
  * @param onProgress `done` counts only topics
  * @returns the number of records examined
  */
@@ -76,7 +76,7 @@ class Checker {
     this.#log = new LogCheck(snapshot, report, cancellation)
   }
 
-  /** How many were examined. The log is left out: the number should say how much is stored. */
+  /** The number of records examined, without the log: it should reflect the amount of stored data. */
   get records(): number {
     const { topics, json, string, updates, due, keys } = this.#seen
     return topics + json + string + updates + due + keys
@@ -146,7 +146,7 @@ class Checker {
     if (!retainsValue(properties) && item && valueOfItem(item, path, type) !== undefined)
       report('it has a value although DONT_RETAIN_VALUE is true')
     if (policy === undefined) return due && report('it has a due time but no REMOVAL')
-    // A policy with a clause has no due time once it was executed.
+    // A policy with a clause has no due time after its execution.
     if (due === undefined && policy.selector === undefined) report('it has a REMOVAL but no due time')
     try {
       dueMsOf(policy, created, this.#updatedOf(path, topic, policy), now())
@@ -200,7 +200,7 @@ const words: Readonly<Record<keyof Records, string>> = {
   keyUses: 'times of use of API keys',
 }
 
-/** As the end of a sentence; undefined when the item is sound. */
+/** The fault, as the end of a sentence; undefined if the item is sound. */
 function itemProblem(path: Path, type: TopicType, item: string): string | undefined {
   let parsed: Record<string, unknown> | null
   try {
@@ -215,7 +215,7 @@ function itemProblem(path: Path, type: TopicType, item: string): string | undefi
   return unknown === undefined ? undefined : `it has an unknown member "${unknown}"`
 }
 
-/** Returns a string, the end of a sentence, if the properties are wrong. */
+/** Returns a string, the end of a sentence, if the properties are invalid. */
 function policyOf(properties: Properties): RemovalPolicy | string | undefined {
   try {
     const policy = parseProperties(properties)
@@ -225,7 +225,7 @@ function policyOf(properties: Properties): RemovalPolicy | string | undefined {
   }
 }
 
-/** As the end of a sentence. An earlier version may have stored a selector that is refused today. */
+/** The fault, as the end of a sentence. An earlier release may have stored a selector that is rejected today. */
 function clauseProblem({ selector }: RemovalPolicy, planOf: PlanOf): string | undefined {
   if (selector === undefined) return undefined
   const plan = planOf(selector)

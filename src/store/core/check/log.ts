@@ -1,4 +1,4 @@
-/** What a check finds wrong with the log, by itself and beside the versions of topics. */
+/** Checks the log on its own and against the versions of topics. */
 import type { Cancellation } from '../../../base/cancellation.js'
 import { sliceNow, waitForSlice } from '../../../base/time-slices.js'
 import { encodeKey, keyTextOf, pathOfKeyText } from '../../../topics/key.js'
@@ -7,10 +7,10 @@ import type { LogPosition, LogRecord, Snapshot } from '../../engine.js'
 import { addLoggedKeys, countLoggedKeys } from '../../logged-keys.js'
 import type { Finding } from '../../maintenance.js'
 
-/** Topics that are compared with the log at a time: each time, all of it is read. */
+/** Topics compared per pass over the log; each pass reads all of it. */
 const topicsAtOnceMax = 200_000
 
-/** Keys that are read at once by an engine that waits for them. */
+/** Keys that an engine with waiting reads fetches ahead. */
 const keysAheadMax = 2000
 
 const outOfOrder = 'it is out of order'
@@ -27,7 +27,7 @@ export class LogCheck {
     private readonly cancellation: Cancellation,
   ) {}
 
-  /** Checks the records, up to one out of order. @returns how many there are */
+  /** Checks the records, stopping at one out of order. @returns the number of records */
   async checkRecords(): Promise<number> {
     let count = 0
     await this.#visit((record) => {
@@ -47,19 +47,19 @@ export class LogCheck {
     return count
   }
 
-  /** Versions must be compared before others are noted. */
+  /** If true, call `compareVersions` before noting more versions. */
   get isFull(): boolean {
     return this.#expected.size >= topicsAtOnceMax
   }
 
-  /** Checks the version of a topic by itself, and notes it to be compared with the log. */
+  /** Checks the version of a topic on its own, and notes it for the comparison with the log. */
   noteVersion(path: Path, version: number): void {
     if (!Number.isSafeInteger(version) || version < 1)
       return this.report(`item at "${path}": its version is ${version}, not a positive integer`)
     if (this.#first === undefined || this.#last === undefined) return
     if (version > this.#last.version)
       return this.report(`item at "${path}": its version is ${version}, but the last one is ${this.#last.version}`)
-    // Changes before the first record are not known.
+    // Changes before the first record are unknown.
     if (version <= this.#first.version) return
     this.#expected.set(keyTextOf(encodeKey(path)), version)
   }
@@ -82,7 +82,7 @@ export class LogCheck {
     expected.clear()
   }
 
-  /** Calls `visit` with each record, in order, until it returns false. Other work gets its turn in between. */
+  /** Calls `visit` with each record, in order, until it returns false. Other work runs in between. */
   async #visit(visit: (record: LogRecord) => boolean): Promise<void> {
     let last: number | undefined
     for (let isEnded = false; !isEnded; ) {
@@ -92,7 +92,7 @@ export class LogCheck {
         if (record.version === last) return true
         last = record.version
         const goesOn = visit(record)
-        // An engine that waits for its records hands them out in slices of its own.
+        // An engine that waits for its records passes them in its own slices.
         isEnded = !goesOn || !(sliceNow() ?? slice).isOver()
         return goesOn && isEnded
       })
@@ -100,7 +100,7 @@ export class LogCheck {
   }
 }
 
-/** @param changes those of the record @param last the position of the one before; undefined for the first */
+/** @param changes the record's own number of changes @param last the previous position; undefined for the first record */
 function positionProblem(
   { version, total }: LogPosition,
   changes: number,

@@ -5,7 +5,7 @@ import { isWithin, type Path } from '../../../topics/path.js'
 import { keyAfter, keyAfterSubtree, rangesAfter, rangesFrom } from '../../../topics/range.js'
 import type { BranchLimit } from '../../topics.js'
 
-/** The root of the branch that a path is in: its first `depth` segments; undefined if it has fewer. */
+/** The root of a path's branch: its first `depth` segments; undefined if it has fewer. */
 function branchOf(path: string, depth: number): string | undefined {
   let slash = -1
   for (let segment = 1; segment < depth; segment++) {
@@ -17,11 +17,10 @@ function branchOf(path: string, depth: number): string | undefined {
 }
 
 /**
- * The plan of the results after `after`, with the limit applied.
+ * Returns a plan for the results after `after`, with the limit applied.
  *
- * Its matcher has a state: it is for one scan, which passes every key that is not skipped once, in order. The ranges
- * begin at the root of the branch that `after` is in, so that the matches up to `after` are counted; they do not match
- * themselves.
+ * Its matcher is stateful: use it for a single scan, which passes every key that is not skipped once, in order. Ranges start at the
+ * root of `after`'s branch, so that earlier matches count without being returned.
  */
 export function limitBranches(plan: Plan, { depth, limit }: BranchLimit, after: Path | undefined): Plan {
   if (limit === 0) return withoutBranches(plan, depth, after)
@@ -32,7 +31,7 @@ export function limitBranches(plan: Plan, { depth, limit }: BranchLimit, after: 
   return { ranges, matcher: limited(plan.matcher, { depth, limit }, afterKey) }
 }
 
-/** A branch's matches, counted as far as `afterKey` and taken beyond it. */
+/** Counts a branch's matches up to `afterKey`, and takes those beyond it. */
 function limited(matcher: Matcher | undefined, { depth, limit }: BranchLimit, afterKey: Buffer | undefined): Matcher {
   let branch: string | undefined
   let matches = 0
@@ -52,7 +51,7 @@ function limited(matcher: Matcher | undefined, { depth, limit }: BranchLimit, af
   }
 }
 
-/** Topics with fewer than `depth` segments: all others below the same parent are skipped at once. */
+/** Matches topics with fewer than `depth` segments; all others below the same parent are skipped in one step. */
 function withoutBranches({ ranges, matcher }: Plan, depth: number, after: Path | undefined): Plan {
   if (depth === 1) return { ranges: [], matcher }
   return {

@@ -1,4 +1,4 @@
-/** What an item shows of its topic: properties and version are put into the stored item, or its value is left out. Pure. */
+/** The forms of an item: properties and version are inserted into the stored item, or its value is left out. Pure. */
 
 import { bareItem, headBytes, propertiesMember } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
@@ -15,12 +15,12 @@ export function typeOfForm({ type }: ItemForm): TopicType | undefined {
   return type === 'any' ? undefined : type
 }
 
-/** The type of all topics, if an item in this form shows nothing else of them: then their paths are enough. */
+/** The type of all topics, if items in this form show only path and type: then the paths are enough. */
 export function bareTypeOf({ type, values, properties, versions }: ItemForm): TopicType | undefined {
   return type === 'any' || values || properties || versions ? undefined : type
 }
 
-/** The topic must have been read for this form. Undefined if its item is lost. @throws UnreadableTopic */
+/** The topic in this form, for which it must have been read. Undefined if its item is lost. @throws UnreadableTopic */
 export function itemIn(form: ItemForm, path: Path, topic: StoredTopic): Uint8Array | undefined {
   const { type, item, version } = topic
   if ((form.values && item === undefined) || (form.versions && version === 0)) return undefined

@@ -1,5 +1,5 @@
 /**
- * The log of changes and the topics at one moment. A place is after a commit and some keys of the next one, as big-endian
+ * Snapshots of the change log and the topics. A place lies after a commit and possibly some keys of the next, as big-endian
  * numbers:
  *
  *     id of the store, double
@@ -8,8 +8,9 @@
  *     keys of the next one, uint32
  *     if there are any: version of that next one, double; places of 1.0.0 do not have it
  *
- * The log has all changes after a place if it has that commit's record, or if its first record is the next one: records
- * are trimmed from the oldest on. It may lack both for another reason: a fail-over of the engine can lose the last commits.
+ * The log has all changes after a place if it has the record of the place's commit, or if its first record is the next one, because
+ * trimming removes the oldest records first. Both can be missing for another reason: a failover of the engine may lose the last
+ * commits.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
@@ -19,7 +20,7 @@ import type { Engine, LoggedRecord, LogPosition, LogRecord, View } from '../../e
 import { addLoggedKeys, countLoggedKeys } from '../../logged-keys.js'
 import { itemIn, typeOfForm, wantedFor } from './forms.js'
 
-/** Unreadable records that are reported, so that a damaged log fills neither the service's log nor memory. */
+/** Maximum number of unreadable records to report: a damaged log must not fill the service's log or memory. */
 const unreadableNamedMax = 1000
 
 const doubleBytes = 8
@@ -27,13 +28,13 @@ const placeBytes = 3 * doubleBytes + 4
 
 interface Place extends LogPosition {
   readonly storeId: number
-  /** How many keys of the next commit it comes after. */
+  /** The number of keys of the next commit that it lies after. */
   readonly keys: number
-  /** The version of that commit, if it comes after any, and if it is known. */
+  /** The version of that next commit, if the place is within it and the version is known. */
   readonly next: number | undefined
 }
 
-/** The place after a commit and some keys of the next one, whose version is `next` if there are any. */
+/** The place after a commit and some keys of the next one; `next` is its version if there are any. */
 function encodePlace(storeId: number, { version, total }: LogPosition, keys = 0, next?: number): LogPlace {
   const place = Buffer.allocUnsafe(placeBytes + (next === undefined ? 0 : doubleBytes))
   place.writeDoubleBE(storeId)
@@ -44,7 +45,7 @@ function encodePlace(storeId: number, { version, total }: LogPosition, keys = 0,
   return place
 }
 
-/** Undefined for bytes of another length, such as a place of another engine. */
+/** Undefined for bytes of another length, such as a place from a different engine. */
 function decodePlace(place: LogPlace): Place | undefined {
   const hasNext = place.length === placeBytes + doubleBytes
   if (place.length !== placeBytes && !hasNext) return undefined
@@ -57,19 +58,19 @@ function decodePlace(place: LogPlace): Place | undefined {
   }
 }
 
-/** Where the keys of a commit begin among those that were read. */
+/** Where the keys of a commit start among the keys that were read. */
 interface Commit {
   readonly firstIndex: number
   readonly version: number
   readonly before: LogPosition
-  /** Keys of it that come before the first that was read. */
+  /** The number of its keys before the first that was read. */
   readonly skipped: number
 }
 
 export class LogReads implements ChangeReader {
-  /** Versions of unreadable records. */
+  /** Versions of the reported unreadable records. */
   readonly #reported = new Set<number>()
-  /** The id of the store, once it was read. */
+  /** The id of the store, once read. */
   #storeId: number | undefined
 
   /** @param onUnreadable called once for each record that cannot be read */
@@ -132,7 +133,7 @@ export class LogReads implements ChangeReader {
     })
   }
 
-  /** Its followers start over behind it, since they would be stuck here forever. */
+  /** Followers start over after the record, because they would be stuck at it forever. */
   #report({ version }: LogRecord): void {
     if (this.#reported.has(version) || this.#reported.size === unreadableNamedMax) return
     this.#reported.add(version)
@@ -140,7 +141,7 @@ export class LogReads implements ChangeReader {
     this.onUnreadable(new Error(`record ${version} of the log: its keys cannot be read; ${followers}`))
   }
 
-  /** Built without reading anything; undefined while the store's id is not known. */
+  /** Decodes a record that was just written; reads nothing. Undefined until the store's id is known. */
   #commitOf({ before, version, total, keys: bytes }: LoggedRecord): LoggedCommit | undefined {
     const id = this.#storeId
     const keys: string[] = []
@@ -149,7 +150,7 @@ export class LogReads implements ChangeReader {
   }
 }
 
-/** Collects the changes after a place, record by record from that of its version. */
+/** Collects the changes after a place, record by record, from the place's version on. */
 class LogReading {
   readonly #keys: string[] = []
   readonly #commits: Commit[] = []
@@ -157,9 +158,9 @@ class LogReading {
   #skipped: number
   #isGone = false
   #isAll = true
-  /** Ended the reading: its keys cannot be read. */
+  /** The record with unreadable keys that ended the reading. */
   unreadable: LogRecord | undefined
-  /** The version of the first record that was read, if the place's own is missing: it must be the first of the log. */
+  /** The version of the first record that was read, if the place's own record is missing: it must be the first of the log. */
   missedBefore: number | undefined
 
   constructor(
@@ -180,7 +181,7 @@ class LogReading {
       if (isOwn || this.#isGone) return !this.#isGone
       this.missedBefore = version
     }
-    // The place is within a commit that the log does not have, and so gone.
+    // The place is within a commit that is not in the log, so it is gone.
     this.#isGone ||= this.#skipped > 0 && (this.place.next ?? version) !== version
     if (this.#isGone) return false
     if (this.#keys.length >= this.keysMax) this.#isAll = false
@@ -213,7 +214,7 @@ class LogReading {
   }
 }
 
-/** The place before the key with this index. */
+/** The place just before key `index`. */
 function placeWithin(storeId: number, commits: readonly Commit[], index: number): LogPlace {
   let low = 0
   for (let high = commits.length; high - low > 1; ) {

@@ -1,27 +1,26 @@
-/** Builds a page of stored items, copied unchanged, with commas between them. The next page uses the same buffer. */
+/** Builds a page of stored items, copied unchanged and separated by commas. The next page reuses the buffer. */
 import { type Page, type PageQuery, pageHeadroom } from '../../topics.js'
 
 type PageBounds = Pick<PageQuery, 'size' | 'bytesMax'>
 
 export interface PageBuilder {
   begin(bounds: PageBounds): void
-  /** The item must be valid only during the call. Needs no `this`. @returns false if the page was full and has more */
+  /** The item need be valid only during the call. Needs no `this`. @returns false if the page was full and has more */
   readonly add: (item: Uint8Array) => boolean
-  /** Ends the page before the next item, which exists. @returns false */
+  /** Ends the page before a next item, which exists. @returns true, adding nothing, if the page is still empty */
   end(): boolean
-  /** The bytes of the items so far, commas included. */
+  /** The number of bytes of the items so far, commas included. */
   bytes(): number
   /** The page, valid until `begin`. */
   finish(): Page
 }
 
-/** Most pages fit; a larger page makes the buffer grow. */
+/** Most pages fit; for a larger one, the buffer grows. */
 const initialBytesDefault = 64 * 1024
 
 /**
- * A buffer that grew beyond this is released, so that one huge page does not occupy memory for good. A smaller one is
- * kept: a page of the default largest size fits, and growing to that each time would leave several times its size as
- * garbage.
+ * A buffer that grew beyond this is released, so that one huge page does not occupy memory permanently. A smaller one is kept. It
+ * fits a page of the default maximum size; growing to that size each time would leave several times as much garbage.
  */
 const bytesKeptMax = 16 * 1024 * 1024
 
@@ -74,7 +73,7 @@ export function createPageBuilder(initialBytes = initialBytesDefault): PageBuild
   }
 }
 
-/** A page that outlives the next one. */
+/** A copy of the page that outlives the next page. */
 export function copyOf(page: Page): Page {
   const buffer = Buffer.from(page.buffer.subarray(0, page.end + pageHeadroom))
   return { ...page, buffer }

@@ -1,7 +1,7 @@
 /**
- * Fetching: one topic, or a page. The items of one type as they are stored have the fastest ways: a topic is one lookup, and
- * a page of a plan without a matcher, and of few ranges, is read without its keys. Any other page is a scan, which fills it in
- * slices, so that other requests get their turns.
+ * Fetches one topic or a page. Items of one type exactly as stored have the fastest ways. A topic is one lookup; a page is read
+ * without its keys if its plan has few ranges and no matcher. Any other page is a scan, which fills it in slices, so that other
+ * requests run in between.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import type { Cancellation } from '../../../base/cancellation.js'
@@ -17,13 +17,13 @@ import { limitBranches } from './branches.js'
 import { bareTypeOf, itemIn, typeOfForm, wantedFor } from './forms.js'
 import { copyOf, createPageBuilder, type PageBuilder } from './page-builder.js'
 
-/** Ranges that are read without slices: each costs a seek, some microseconds, and a large set may have thousands. */
+/** Maximum number of ranges to read without slices: each costs a seek, a few microseconds, and a large set may have thousands. */
 const plainRangesMax = 64
 
-/** The first size of a page's own buffer, which grows: thousands may wait for the engine, or for their slices. */
+/** The initial size of a page's own buffer, which grows: thousands of pages may wait for the engine or for their slices. */
 const waitingBytes = 4 * 1024
 
-/** Results held by all unfinished scanned pages of one worker. Beyond that, they end early. */
+/** Maximum bytes of results in all unfinished scanned pages of a worker. Beyond that, pages end early. */
 const unfinishedBytesMax = 32 * 1024 * 1024
 
 export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
@@ -51,13 +51,13 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   }
 
   #plainPage(view: View, query: PageQuery, type: TopicType, ranges: readonly KeyRange[]): Awaitable<Page> {
-    // Pages for which an engine waits are built side by side.
+    // If the engine waits, several pages are built at the same time.
     const builder = this.engine.waits ? createPageBuilder(waitingBytes) : this.#builder
     builder.begin(query)
     return whenKnown(view.items(type, ranges, aheadOf(query), builder.add), builder.finish)
   }
 
-  /** Ends early if unfinished pages hold too much. @throws Cancelled at the next slice once `cancellation` is set */
+  /** Ends early if unfinished pages occupy too much memory. @throws Cancelled at the next slice once `cancellation` is set */
   #scannedPage(query: PageQuery, plan: Plan, cancellation: Cancellation): Awaitable<Page> {
     const { form } = query
     const builder = this.#spareBuilder ?? createPageBuilder(waitingBytes)
@@ -92,7 +92,7 @@ export class Reads implements Pick<TopicReader, 'readTopic' | 'readPage'> {
   }
 }
 
-/** Read-ahead for a page: its items, and one more, which shows that there are others. */
+/** Read-ahead for a page: its items, and one more, which shows whether others follow. */
 function aheadOf({ size, bytesMax }: PageQuery): Scan['ahead'] {
   return { topics: size + 1, bytes: bytesMax }
 }

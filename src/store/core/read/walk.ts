@@ -1,4 +1,4 @@
-/** Every topic of a snapshot, for export. The walk holds the snapshot: not for processes that serve requests. */
+/** Walks the topics of a snapshot, for export. The snapshot stays open for the whole walk: not for processes that serve requests. */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { valueOfItem } from '../../../topics/item.js'
@@ -9,11 +9,11 @@ import type { Engine, StoredTopic } from '../../engine.js'
 import { damaged, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 
-/** Topics, and bytes of their items, that are copied at once; exceeded by at most one item. */
+/** Maximum topics, and bytes of their items, copied per step; at most one item exceeds them. */
 const topicsAtOnceMax = 500
 const bytesAtOnceMax = 1024 * 1024
 
-/** In tree order, in slices. @throws StoreUnusable at a damaged page, or at the end if some topics could not be read */
+/** Yields topics in tree order, in slices. @throws StoreUnusable at a damaged page, or at the end if some topics could not be read */
 export async function* walk(
   engine: Pick<Engine, 'openSnapshot'>,
   plan: Plan,

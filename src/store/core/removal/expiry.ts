@@ -1,17 +1,15 @@
 /**
- * Automatic removal: executes REMOVAL policies that are due. Entries in `due` sort by the time at which their topic is
- * due if no further update comes. An update leaves the entry unchanged; when its time comes, the entry is examined
- * again, and moved if the topic is not due yet. So updates cost nothing here, and while nothing is due, one read of the
- * first entry is all the work there is.
+ * Automatic removal: executes due REMOVAL policies. Entries in `due` sort by the time at which their topic is due if no further
+ * update arrives. An update leaves the entry unchanged. At its time, the entry is examined again, and moved if the topic is not due
+ * yet. So updates cost nothing here, and while no topic is due, the only work is one read of the first entry.
  *
- * The entry of a policy with a `remove` clause is only moved to a time before all others, where sweeps do not visit it, and
- * is examined once more when its turn comes: such clauses are executed one after the other in the background, since a clause
- * may scan the whole tree. It removes the matches first and ends the policy afterwards: a crash in between repeats the
- * removal. Such a policy is executed once. A clause that was not finished, for whatever reason, keeps waiting, and a later pass
- * tries it again.
+ * For a policy with a `remove` clause, a sweep only moves the entry to a time before all others, which sweeps do not visit. Such
+ * clauses are executed one at a time in the background, because a clause may scan the whole tree. At its turn, the entry is
+ * examined once more. The matches are removed first, and the policy ends afterwards: a crash in between repeats the removal. Such a
+ * policy is executed once. An unfinished clause keeps waiting, and a later pass retries it.
  *
- * When the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new
- * offset stored: if the process ends in between, the next one examines them all.
+ * If the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new offset stored.
+ * If the process exits in between, the next one examines them all.
  */
 
 import type { Awaitable } from '../../../base/awaitable.js'
@@ -32,20 +30,20 @@ import { clockName, type KnownClock } from '../write/records.js'
 /** A wall clock that moved by more than this against the monotonic one has stepped; less is ordinary slewing. */
 const stepMs = 1000
 
-/** Places that are examined, and settled, in one commit. */
+/** Places examined and settled per commit. */
 const placesPerCommit = 200
 
-/** Unreadable topics that are reported at once: each sweep meets the same ones. */
+/** Maximum unreadable topics per report: each sweep meets the same ones. */
 const unreadableMax = 1000
 
-/** Works if this process is, or can become, the one that evaluates removals. @returns undefined if another one leads */
+/** Runs `work` if this process evaluates removals, or can take that over. @returns undefined if another process leads */
 export type Lead = <T>(work: (term: Term) => Promise<T>) => Promise<T | undefined>
 
-/** While this process leads without a gap. */
+/** A period in which this process leads without a gap. */
 export interface Term {
-  /** Set, for good, once another process may lead: the work stops. */
+  /** Set permanently once another process may lead: the work stops. */
   readonly lost: Cancellation
-  /** Requests and removals of the leader: not carried out once another process may lead. */
+  /** Commits a request of the leader; not executed once another process may lead, nor is `removeMatches`. */
   commit(request: Request): Promise<Outcome>
   readonly removeMatches: TopicRemover['removeMatches']
 }
@@ -53,14 +51,14 @@ export interface Term {
 export class Expiry {
   readonly #closing = new AbortController()
   readonly #sweeps = new Set<Promise<DueRemovals>>()
-  /** Executes all waiting clauses; undefined while none is executed. */
+  /** The execution of all waiting clauses; undefined if none runs. */
   #pass: Promise<void> | undefined
-  /** Results of clauses and sweeps since the last report. */
+  /** Unreported results of clauses and sweeps. */
   #removed = 0
   #refused: RefusedClause[] = []
   readonly #unreadable = new Map<Path, UnreadableTopic>()
   #failure: { readonly error: unknown } | undefined
-  /** A commit has met an unreadable topic: each sweep does, and must not commit for its sake. */
+  /** A commit has met an unreadable topic. Every sweep meets it again, and must not commit because of it. */
   #hasUnreadable = false
 
   constructor(
@@ -69,7 +67,7 @@ export class Expiry {
     private readonly options: { readonly now: () => Awaitable<Moment>; readonly comparesClocks: boolean },
   ) {}
 
-  /** Resolves once due topics without a clause are gone; a later call reports clauses, or throws their first error. */
+  /** Resolves once due topics without a clause are removed; a later call reports clauses, or throws their first error. */
   removeDue(planOf: PlanOf): Promise<DueRemovals> {
     const sweep = this.#sweep(planOf).catch((error: unknown) => {
       if (this.#isClosed) return nothingRemoved
@@ -128,7 +126,7 @@ export class Expiry {
     if (this.#unreadable.size < unreadableMax) this.#unreadable.set(topic.path, topic)
   }
 
-  /** Settles what is due; all places if the wall clock has stepped since a process last compared it. */
+  /** Settles due places; all places if the wall clock has stepped after a process last compared it. */
   async #settleByClock(present: Moment, term: Term): Promise<void> {
     const known = await this.#knownClock(present)
     const offset = present.wallMs - present.steadyMs
@@ -139,7 +137,7 @@ export class Expiry {
     }
   }
 
-  /** The clock as a process last compared it; undefined in a new store. One that cannot be read has stepped, perhaps. */
+  /** The clock when a process last compared it; undefined in a new store. An unreadable record counts as a step of the clock. */
   async #knownClock(present: Moment): Promise<KnownClock | undefined> {
     const record = await this.engine.atOnce((view) => view.record('meta', clockName))
     if (record === undefined) return undefined
@@ -151,7 +149,7 @@ export class Expiry {
     }
   }
 
-  /** The places with times from `fromMs` to `untilMs`, both included, in batches; other work gets its turn in between. */
+  /** The places with times from `fromMs` to `untilMs`, both included, in batches; other work runs in between. */
   async *#placesBetween(fromMs: number, untilMs: number): AsyncGenerator<readonly DuePlace[]> {
     let after: DuePlace | undefined
     for (;;) {
@@ -172,7 +170,7 @@ export class Expiry {
     }
   }
 
-  /** Removes what is due and has no clause; every other place gets its next time. @returns how many topics were removed */
+  /** Removes due topics without a clause; every other place gets its next time. @returns the number of removed topics */
   async #settle(places: readonly DuePlace[], term: Term): Promise<number> {
     const readable = this.#hasUnreadable ? await this.#readableOf(places) : places
     if (readable.length === 0) return 0
@@ -182,7 +180,7 @@ export class Expiry {
     return removed
   }
 
-  /** Notes the unreadable ones. */
+  /** Returns the readable places and notes the unreadable topics. */
   async #readableOf(places: readonly DuePlace[]): Promise<readonly DuePlace[]> {
     const readable: DuePlace[] = []
     const take = (place: DuePlace, evaluate: () => unknown): void => {
@@ -251,7 +249,7 @@ export class Expiry {
     const { path } = place
     const { isDue, selector } = (await this.#evaluated(place)) ?? {}
     if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place], term)
-    // Planning can exceed a slice; the pause after it is as long.
+    // Planning can exceed a slice; the pause after it is equally long.
     await waitForSlice()
     const plan = planOf(selector)
     const executed =

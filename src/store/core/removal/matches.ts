@@ -1,6 +1,6 @@
 /**
- * Removing every match of a plan, in bounded steps: collect matches, for one slice or until they fill a commit → remove
- * those that are still there → the next slice. Also counting the matches.
+ * Removes every match of a plan in bounded steps: collect matches, for one slice or until they fill a commit → remove those that
+ * still exist → next slice. Also counts matches.
  */
 import { strict as assert } from 'node:assert'
 import type { Cancellation } from '../../../base/cancellation.js'
@@ -14,14 +14,14 @@ import type { Engine } from '../../engine.js'
 import type { TopicReader, TopicRemover, TopicWriter } from '../../topics.js'
 import { isRefused } from '../write/batch.js'
 
-/** Removals in one transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
+/** Removals per transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
 const removalsInOneCommitMax = 500
 
 /** Only paths are read. */
 const ahead = { topics: 0, bytes: 0 }
 
 export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> {
-  /** Batches of this process come one after the other, so that they do not fill a commit, however many bulk removals there are. */
+  /** Batches of this process run one at a time, so that even many bulk removals do not fill a commit. */
   #lastBatch: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -34,7 +34,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
     let left: readonly KeyRange[] = ranges
     while (left.length > 0) {
       const matches: Path[] = []
-      /** Where the next step begins; undefined if this one has come to the end. */
+      /** Where the next step starts; undefined if this one has reached the end. */
       let next: Buffer | undefined
       // A match counts as soon as it is found: an engine may call `take` for many of them later.
       const stepping = (path: string, slice: Slice): boolean | Buffer => {
@@ -43,7 +43,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
         if (verdict === true) matches.push(path as Path)
         const isWhole = matches.length === removalsInOneCommitMax || (matches.length > 0 && slice.isOver())
         if (!isWhole) return verdict
-        // Matches found so far are removed before the scan continues: this key ends the step.
+        // Remove the matches found so far before the scan continues: this key ends the step.
         next = typeof verdict === 'boolean' ? keyAfter(encodeKey(path as Path)) : verdict
         return true
       }

@@ -1,8 +1,8 @@
 /**
- * Batches: what the operations of one request change together, or which of them is refused. Nothing is written here.
+ * Decides batches: the combined changes of a request's operations, or the refusal of one of them. Nothing is written here.
  *
- * An operation's constraint is decided first. Several batches may be decided one after the other over one state: each
- * sees what those before it have changed, and one that is refused leaves no trace.
+ * An operation's constraint is decided first. Several batches may be decided in turn over one state: each sees the changes of the
+ * earlier ones, and a refused batch leaves no trace.
  */
 import { strict as assert } from 'node:assert'
 import { type Constrained, holds, ValueText } from '../../../topics/constraint.js'
@@ -27,13 +27,13 @@ import {
 } from '../../topics.js'
 import { newItem, noProperties, type Prepared, valueTextOf } from './operations.js'
 
-/** Values, in bytes, that one commit keeps for further constraints on the same topics; others are read again. */
+/** Bytes of values cached per commit for repeated constraints; beyond that they are read again. */
 const constrainedBytesKeptMax = 64 * 1024 * 1024
 
 /**
- * Values, in bytes, that the constraints of one request may have read: to read and to strip one of a megabyte takes 2 to 5 ms,
- * and a request is decided at once. A constraint that holds is itself as long as the value, apart from white space, so few
- * requests need so many: 4,000 that do not hold, on values of 128 KiB.
+ * Bytes of stored values that one request's constraints may read. Reading and stripping a value of a megabyte takes 2 to 5 ms, and
+ * a request is decided without a pause. A constraint that holds is as long as the value, apart from white space. So few requests
+ * need this much: 4,000 constraints that do not hold, on values of 128 KiB.
  */
 export const comparedBytesMax = 512 * 1024 * 1024
 
@@ -44,46 +44,46 @@ export function isRefused(result: BatchResult): result is RefusedOperation {
   return 'refusal' in result
 }
 
-/** Of a batch of one operation. */
+/** The result of a batch of one operation. */
 export function onlyOutcome(result: BatchResult): WriteOutcome | WriteRefusal {
   return isRefused(result) ? result.refusal : (result[0] as WriteOutcome | WriteRefusal)
 }
 
-/** The effect of batches on one path. A topic that is removed and created again is another one. */
+/** The effect of batches on one path. A topic that is removed and created again counts as another topic. */
 export interface Change {
   readonly path: Path
   readonly stored: FoundTopic | undefined
   /** The topic in `stored` is removed. */
   readonly isRemoved: boolean
-  /** Creates the topic that is there afterwards; undefined if it is not new. */
+  /** The operation that creates the resulting topic; undefined if that topic is not new. */
   readonly creator: (Prepared & Creation) | undefined
   /** The last operation that sets its value. */
   readonly setter: Prepared | undefined
-  /** Its version is wanted, or that of a change before it: then each has its own. */
+  /** Set if the version of this change, or of an earlier one, is wanted: then each change has its own version. */
   readonly told: Told | undefined
 }
 
-/** The versions of changes of one path, the last one first. */
+/** The versions of the changes of one path, latest first. */
 interface Told {
   readonly change: ChangeVersion
   readonly before: Told | undefined
 }
 
 /**
- * Values that constraints are compared with: stored ones are read once each, as long as they are small together; those that
- * operations set are in memory anyway, and bounded with the commit.
+ * Values to compare with constraints. Stored ones are read once each while their total is small. Those that operations set are in
+ * memory anyway, and limited by the size of the commit.
  */
 class ValueTexts {
   readonly #texts = new Map<Path | Prepared, ValueText>()
   #bytes = 0
-  /** Those of one request. */
+  /** The bytes that the current request has read. */
   #comparedBytes = 0
 
   beginRequest(): void {
     this.#comparedBytes = 0
   }
 
-  /** @throws StoreError of the kind `retry` when a request needs too many */
+  /** @throws StoreError `retry` if a request compares too many bytes */
   of(source: Path | Prepared, read: () => Uint8Array | undefined): ValueText | undefined {
     const known = this.#texts.get(source)
     const text = known === undefined ? read() : undefined
@@ -98,13 +98,13 @@ class ValueTexts {
   }
 }
 
-/** A topic as the decisions of one commit read it: its value only as far as constraints and increments ask for it. */
+/** A topic as the decisions of one commit read it: its value is read only if constraints or increments need it. */
 class FoundTopic implements Constrained {
   readonly type: TopicType
   readonly properties: Properties
   readonly policy: RemovalPolicy | undefined
 
-  /** Skips the properties of a topic to be removed: they may be damaged. @throws Error when they cannot be read */
+  /** Skips the properties of a topic that is being removed: they may be damaged. @throws Error if they cannot be read */
   constructor(
     private readonly path: Path,
     readonly stored: StoredTopic,
@@ -138,7 +138,7 @@ class FoundTopic implements Constrained {
     return this.records.topic(this.path, this.type, { head: false, item: false, version: true })?.version
   }
 
-  /** A view, valid until the next read; undefined without a value. */
+  /** A view, valid until the next read; undefined if there is no value. */
   valueText(): Uint8Array | undefined {
     const item = this.records.topic(this.path, this.type, { head: false, item: true, version: false })?.item
     return item && valueOfItem(item, this.path, this.type)
@@ -151,7 +151,7 @@ export class BatchDecisions {
 
   constructor(private readonly stored: Stored) {}
 
-  /** @throws StoreError `retry` when its constraints need too much of what is stored; Error when that is damaged */
+  /** @throws StoreError `retry` if its constraints compare too many stored bytes; Error if a stored topic is damaged */
   decide(actions: readonly Prepared[], isAtomic: boolean): BatchResult {
     this.#texts.beginRequest()
     const before: Change[] = []
@@ -174,18 +174,18 @@ export class BatchDecisions {
       isDone = true
       return outcomes
     } finally {
-      // Refused, or a topic could not be read: the operations before that one are undone.
+      // Refused, or a topic could not be read: undo the earlier operations.
       if (!isDone) for (const earlier of before.reverse()) this.#changes.set(earlier.path, earlier)
     }
   }
 
-  /** Made by the batches before; undefined if they have not changed the topic. */
+  /** The change by the batches so far; undefined if they have not changed the topic. */
   changeOf(path: Path): Change | undefined {
     const change = this.#changes.get(path)
     return change !== undefined && isChanged(change) ? change : undefined
   }
 
-  /** Each path once; refused batches leave none. */
+  /** One change per path; refused batches leave none. */
   *changes(): Generator<Change> {
     for (const change of this.#changes.values()) if (isChanged(change)) yield change
   }
@@ -224,7 +224,7 @@ export class BatchDecisions {
 
   #incremented(action: Prepared, { stored, creator, setter }: Change): WriteEffect | WriteRefusal {
     const isKept = retainsValue((creator ?? stored)?.properties ?? {})
-    // The stored value is read only where nothing in the batches has set it: reading costs more than the sum.
+    // Read the stored value only if no operation in the batches has set it: reading costs more than the sum.
     let value: Uint8Array | undefined
     if (setter !== undefined && isKept) value = valueTextOf(setter)
     else if (creator === undefined) value = stored?.valueText()
@@ -245,12 +245,12 @@ function isChanged({ isRemoved, creator, setter, told }: Change): boolean {
   return isRemoved || creator !== undefined || setter !== undefined || told !== undefined
 }
 
-/** The text of what may be a number; a longer text is none. */
+/** The text of a possible number; empty if it is too long for one. */
 function numberText(text: Uint8Array): string {
   return text.length > numberTextMax ? '' : Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1')
 }
 
-/** A topic without a value that the batches have changed: it gets its version when that is written. */
+/** A topic without a value that the batches have changed. It has no version until it is written. */
 const withoutValue: Constrained = { hasValue: () => false, hasText: () => false, hasVersion: () => false }
 
 function after(action: Prepared, change: Change, effect: WriteEffect): Change {
@@ -283,7 +283,7 @@ function toldAfter(before: Told | undefined): Told {
   return { change: { version: 0 }, before }
 }
 
-/** @param change as it is after the operation, which wants its version */
+/** @param change the change after the operation, which wants its version */
 function versioned(effect: WriteEffect, { stored, told }: Change): WriteOutcome {
   if (effect === 'nothing_removed') return effect
   return { effect, change: told?.change ?? { version: stored?.version() ?? 0 } }

@@ -1,4 +1,4 @@
-/** Deciding what becomes of topics that are due, in the commit that removes them, so that an update that comes first keeps them. */
+/** Decides about due topics in the commit that removes them, so that an update that is committed first keeps its topic. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
@@ -7,19 +7,19 @@ import { ownedBy } from '../due-time.js'
 import { type BatchDecisions, headAlone } from './batch.js'
 
 /**
- * The due time of a topic whose clause waits, in ms since the epoch: earlier than any policy can be due. A version without
- * waiting clauses takes such a topic for one that is long overdue.
+ * The due time of a topic whose clause waits, as Unix time in ms: earlier than any policy can be due. To a release without waiting
+ * clauses, such a topic is long overdue.
  */
 export const clauseWaitsMs = 0
 
 export interface DueOutcome {
   readonly removed: number
-  /** Left as they are. */
+  /** Left unchanged. */
   readonly unreadable: readonly UnreadableTopic[]
 }
 
 export class DueDecisions {
-  /** Undefined for never. */
+  /** `dueMs` is undefined if the topic is never due. */
   readonly #rescheduled = new Map<Path, { readonly topic: StoredTopic; readonly dueMs: number | undefined }>()
   readonly #unowned: DuePlace[] = []
 
@@ -30,10 +30,10 @@ export class DueDecisions {
   ) {}
 
   /**
-   * Removes due topics without a clause, and decides when every other is due next, or that its clause waits.
-   * Topics that requests of the same commit have changed are left to the next sweep.
+   * Removes due topics without a clause. Decides for every other one when it is due next, or that its clause waits. Topics that
+   * requests of the same commit have changed are left to the next sweep.
    *
-   * @param endsPolicies whether the policies end instead, even of topics that have been updated
+   * @param endsPolicies whether the policies end instead, even those of topics that have been updated
    */
   decide(places: readonly DuePlace[], endsPolicies: boolean): DueOutcome {
     let removed = 0

@@ -1,6 +1,6 @@
 /**
- * Deciding the requests of one commit: each by what is stored and what those before it have changed. Nothing is written until
- * all are decided, so there is nothing to take back.
+ * Decides the requests of one commit, each based on the stored records and the earlier decisions. Nothing is written until all are
+ * decided, so nothing needs to be undone.
  */
 import type { Moment } from '../../../base/clock.js'
 import { retainsValue } from '../../../topics/properties.js'
@@ -29,7 +29,7 @@ export type Request =
   | { readonly change: RecordChange }
   | { readonly due: readonly DuePlace[]; readonly endsPolicies: boolean }
 
-/** For a change, true if it changed anything. */
+/** For a record change, true if anything changed. */
 export type Outcome = BatchResult | boolean | DueOutcome
 
 export const decider: Decider<Request, Outcome> = {
@@ -71,7 +71,7 @@ class WriteGroup implements Group<Request, Outcome> {
     this.#due = new DueDecisions(stored, moment, this.#topics)
   }
 
-  /** @throws as the decisions of batches do */
+  /** @throws as `BatchDecisions.decide` */
   decide(request: Request): Outcome {
     if ('change' in request) return this.#records.decide(request.change)
     if ('due' in request) return this.#due.decide(request.due, request.endsPolicies)
@@ -85,7 +85,7 @@ class WriteGroup implements Group<Request, Outcome> {
   }
 }
 
-/** Each write that wants its version has its own: whoever finds the topic with it knows that no other one came after it. */
+/** Each write that wants its version has its own: a client that finds the topic with that version knows that no later write followed. */
 function putChange(changes: Changes, change: Change): void {
   const { path, told } = change
   if (told === undefined) return void makeChange(changes, change)
@@ -99,7 +99,7 @@ function putChange(changes: Changes, change: Change): void {
   changes.tellVersion(told.change)
 }
 
-/** @returns false if the topic was not there before, and is not afterwards */
+/** @returns false if the topic existed neither before nor after */
 function makeChange(changes: Changes, { path, stored: found, isRemoved, creator, setter }: Change): boolean {
   if (creator !== undefined) {
     const former = isRemoved ? found?.stored : undefined
@@ -114,7 +114,7 @@ function makeChange(changes: Changes, { path, stored: found, isRemoved, creator,
   return true
 }
 
-/** @param item with the value that is set, if any */
+/** @param item includes the value that is set, if any */
 function newTopic({ path, type, properties, removal }: Creation, item: ItemBytes, { wallMs }: Moment): NewTopic {
   return {
     path,

@@ -1,4 +1,4 @@
-/** Operations as they wait for their commit: with everything of the request copied, and the item built around the value. */
+/** Operations that wait for their commit: all data of the request is copied, and the item is built around the value. */
 import { numberTextMax } from '../../../topics/decimal.js'
 import { encodeItem, valueOfItem } from '../../../topics/item.js'
 import type { Path } from '../../../topics/path.js'
@@ -12,7 +12,7 @@ export const noProperties: Properties = {}
 /** A removal has no item. */
 export type Prepared = WriteAction & { readonly item: ItemBytes | undefined }
 
-/** Copies everything of an operation that is a view into the request. */
+/** Copies every part of an operation that is a view into the request. */
 export function prepare(operation: WriteOperation): Prepared {
   const { kind, path, type, properties, removal, valueText, constraint, wantsVersion } = operation
   const item = type && newItem(path, type, valueText)
@@ -20,7 +20,7 @@ export function prepare(operation: WriteOperation): Prepared {
   return { kind, path, type, properties, removal, constraint: copied, wantsVersion, item } as Prepared
 }
 
-/** In a buffer of its own. */
+/** Builds the item in its own buffer. */
 export function newItem(path: Path, type: TopicType, valueText: Uint8Array | undefined): ItemBytes {
   const bytes = encodeItem(path, type, valueText)
   return { bytes, start: 0, end: bytes.length }
@@ -31,7 +31,7 @@ export function valueTextOf({ path, type, item }: Prepared): Uint8Array | undefi
   return type && item && valueOfItem(item.bytes.subarray(item.start, item.end), path, type)
 }
 
-/** The most that operations may add to the store. */
+/** The maximum that operations may add to the store. */
 export function sizeOf(operations: readonly Prepared[]): WriteSize {
   let bytes = 0
   let grows = false

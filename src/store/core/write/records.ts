@@ -1,7 +1,6 @@
 /**
- * Deciding changes of the records that are not topics: API keys, when they were last used, and what the store notes of itself.
- * Every change of a key also changes the revision, so that a process can tell by one small read whether the keys that it holds
- * are current.
+ * Decides changes of the records that are not topics: API keys, their last uses, and the store's notes about itself. Every change
+ * of a key also changes the revision, so that a process can check with one small read whether its keys are current.
  */
 import { type Maker, mayChange } from '../../../keys/makers.js'
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
@@ -13,7 +12,7 @@ import { readKeyRecord, unreadableKey } from '../key-records.js'
 /** In `meta`: a number that changes with every change of an API key. */
 export const keysRevisionName = 'keysRevision'
 
-/** In `meta`: when the last backup was completed, in ms since the epoch. */
+/** In `meta`: the time of the last complete backup, as Unix time in ms. */
 export const backupName = 'backup'
 
 /** In `meta`: a `KnownClock`, as JSON. */
@@ -25,7 +24,7 @@ export interface KnownClock {
   readonly boot: string
 }
 
-/** NaN, which differs from any revision, if the record cannot be read. */
+/** Returns NaN, which differs from any revision, if the record cannot be read. */
 export function keysRevisionOf(record: Buffer | undefined): number {
   return record === undefined ? 0 : (numberOf(record) ?? NaN)
 }
@@ -35,9 +34,9 @@ export type RecordChange =
   | { readonly about: 'restoreKey'; readonly record: KeyRecord }
   | { readonly about: 'rotateKey'; readonly rotation: KeyRotation; readonly by?: Maker | undefined }
   | { readonly about: 'revokeKey'; readonly name: string; readonly by?: Maker | undefined }
-  /** When keys were last used, in ms since the epoch, by their names. */
+  /** The last use of each key by name, as Unix time in ms. */
   | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [string, number])[] }
-  /** When the last backup was completed, in ms since the epoch. */
+  /** The time of the last complete backup, as Unix time in ms. */
   | { readonly about: 'noteBackup'; readonly madeMs: number }
   | { readonly about: 'noteClock'; readonly clock: KnownClock }
 
@@ -53,12 +52,12 @@ export function tablesOf({ about }: RecordChange): readonly RecordTable[] {
 }
 
 export class RecordDecisions {
-  /** By table and name; undefined for a record that is removed. */
+  /** Changed records by table and name; undefined for a removed one. */
   readonly #changed = new Map<RecordTable, Map<string, Buffer | undefined>>()
 
   constructor(private readonly stored: Stored) {}
 
-  /** @returns true if it changes anything */
+  /** @returns true if anything changes */
   decide(change: RecordChange): boolean {
     switch (change.about) {
       case 'addKey':
@@ -69,7 +68,7 @@ export class RecordDecisions {
         const known = this.#readKey(change.rotation.name)
         const record = rotated(known, change.rotation)
         if (known === undefined || record === undefined) return false
-        // Of a repeated request, the first attempt was allowed.
+        // A repeated request was allowed at its first attempt.
         return (record === known || this.#mayChange(change.by, known)) && this.#putKey(record)
       }
       case 'revokeKey':
@@ -103,7 +102,7 @@ export class RecordDecisions {
     const readable = keys.filter((key) => typeof key === 'object')
     if (additionTo(readable, record) !== 'added') return false
     if (all.get(record.name) === undefined) return this.#mayChange(by, record) && this.#putKey(record)
-    // It is stored already, unless its name is that of one that cannot be read.
+    // The key is already stored, unless an unreadable record has its name.
     return readable.some(({ name }) => name === record.name)
   }
 
@@ -121,7 +120,7 @@ export class RecordDecisions {
     return mayChange(by, by && this.#readKey(by.name), key)
   }
 
-  /** @throws Error when the record cannot be read */
+  /** @throws Error if the record cannot be read */
   #readKey(name: string): KeyRecord | undefined {
     const bytes = this.#read('keys', name)
     const record = bytes && readKeyRecord(name, bytes.toString())
@@ -136,7 +135,7 @@ export class RecordDecisions {
 
   #changeRevision(): true {
     const revision = keysRevisionOf(this.#read('meta', keysRevisionName))
-    // In the place of one that cannot be read, one that no process has read.
+    // Replace an unreadable revision by one that no process has read.
     return this.#put('meta', keysRevisionName, numberRecord(Number.isNaN(revision) ? Date.now() : revision + 1))
   }
 
