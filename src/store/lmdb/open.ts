@@ -2,10 +2,10 @@
  * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`, in one of three arrangements:
  *
  * - alone: this process reads and writes, and no other has the store open (a tool without a service, a test)
- * - the writer: as alone, and it does what others request
- * - beside a writer: this process only reads, and has the writer write
+ * - the writer: the same, and it also executes the requests of others
+ * - next to a writer: this process only reads, and passes its writes to the writer
  *
- * No process may be writing while another opens; environment/environment.ts says why.
+ * No process may be writing while another opens; see environment/environment.ts for the reason.
  */
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
@@ -41,22 +41,22 @@ import { LmdbView } from './view/view.js'
 
 interface LmdbReadOptions {
   readonly directory: string
-  /** The store is read in the tree's order, as by tools; see environment/read-ahead.ts. */
+  /** Reads the store in the tree's order, like tools; see environment/read-ahead.ts. */
   readonly readsInOrder?: boolean
   /** The number of sockets that this process polls; 0 by default. See view/read-freshness.ts. */
   readonly socketCount?: () => number
-  /** Called when the writer is of a build that cannot serve this process, which is expected to end. */
+  /** Called if the writer's build cannot serve this process, which is expected to exit. */
   readonly onUnusable?: (reason: Error) => void
-  /** Called with the defect when a record of the log, or a message of another process, cannot be read; all go on. */
+  /** Called with the defect if a record of the log, or a message from another process, cannot be read; everything continues. */
   readonly onUnreadable?: (reason: Error) => void
-  /** The machine's by default. Tests give another, which can step or skip time. */
+  /** The machine's clock by default. Tests pass one that can step or skip time. */
   readonly clock?: Clock
 }
 
 export interface LmdbOptions extends LmdbReadOptions {
-  /** Called once when commits can no longer be trusted; the process is expected to end. */
+  /** Called once when commits can no longer be trusted; the process is expected to exit. */
   readonly onBroken?: (reason: Error) => void
-  /** With less free space, writes that grow are refused. Without it, writes do not look at the disk's free space. */
+  /** If less space is free, writes that grow are rejected. If undefined, writes ignore the disk's free space. */
   readonly diskFreeBytesMin?: number
   readonly changesKept?: number
 }
@@ -64,37 +64,37 @@ export interface LmdbOptions extends LmdbReadOptions {
 export interface LmdbWriter {
   readonly store: TopicStore
   accept(socket: Socket): void
-  /** Frames that other processes have sent since the start. */
+  /** Number of frames received from other processes so far. */
   frames(): number
-  /** No write is in flight until `resumeWrites`. */
+  /** Ensures that no write is in flight until `resumeWrites`. */
   pauseWrites(): void
   resumeWrites(): void
-  /** Takes no more requests, answers those that were taken, and releases everything. */
+  /** Accepts no more requests, answers the accepted ones, and releases everything. */
   close(): Promise<void>
 }
 
 /**
- * Between two checks for dead readers, in ms. LMDB reuses no page that a reader may still see, and the entry of a reader whose
- * process was killed stays in its table: the file would grow with every write until some process opens the store. A check takes
- * some microseconds, and a system call for each other process.
+ * Interval between checks for dead readers, in ms. LMDB reuses no page that a reader may still see, and the entry of a reader whose
+ * process was killed stays in its table: the file would grow with every write until some process opens the store. A check takes a
+ * few microseconds, and a system call for each other process.
  *
  * LMDB detects dead readers by their lock on the lock file. Nothing in this program may ever open that file: closing it would
  * release the lock of this process, which is alive.
  */
 const readerCheckMs = 1000
 
-/** In `meta`: when a writer last opened the store, in ms since the epoch. */
+/** In `meta`: the last time a writer opened the store, as Unix time in ms. */
 const openedName = 'opened'
 
-/** Creates it on first use; no other process may have it open. @throws StoreUnusable as `openEnvironment` does */
+/** Creates the store on first use; no other process may have it open. @throws StoreUnusable as `openEnvironment` */
 export function openLmdbStore(options: LmdbOptions): TopicStore {
   return openHere(options, openEnvironment(options.directory, options)).store
 }
 
-/** As `openLmdbStore`, to write for other processes too. @throws also Error when the disk refuses a first commit */
+/** Like `openLmdbStore`, but also writes for other processes. @throws also Error if the first commit fails */
 export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const environment = openEnvironment(options.directory, options)
-  // A commit during which the last writer died is on disk from here on, so that its receipts can be relied on.
+  // After this, a commit during which the last writer died is on disk, so its receipts can be relied on.
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
   const { store, writing, expiry, receipts } = openHere(options, environment)
   const { commits, committed } = writing
@@ -107,7 +107,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
     pauseWrites: () => commits.pauseWrites(),
     resumeWrites: () => commits.resumeWrites(),
     async close() {
-      // Before the commits, so that a clause that was just executed can still end its policy.
+      // Close this before the commits, so that a clause that was just executed can still end its policy.
       await expiry.close()
       await server.stop()
       await store.close()
@@ -115,17 +115,17 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   }
 }
 
-/** A writer, which `connect` reaches, has created the store. @throws StoreUnusable as `openEnvironment` does */
+/** Requires a store created by a writer, which `connect` reaches. @throws StoreUnusable as `openEnvironment` */
 export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket): TopicStore {
   const environment = openEnvironment(options.directory, { ...options, readOnly: true })
   const { view, snapshots } = readingOf(environment, options)
   const link = new WriterLink(connect, options.onUnusable ?? (() => {}), options.onUnreadable)
   const engine = createEngine(environment, view, snapshots, link.follow)
-  // The writer removes what is due.
+  // The writer removes due topics.
   return { ...assemble(environment, snapshots, engine, link, options), removeDue: async () => nothingRemoved }
 }
 
-/** The store in a process that does its own writing, and what only such a process has. */
+/** The store in a process that writes directly, with the parts that only such a process has. */
 interface OpenedHere {
   readonly store: TopicStore
   readonly writing: LocalWriting
@@ -152,7 +152,7 @@ function openHere(options: LmdbOptions, environment: Environment): OpenedHere {
     disk: room,
     commits: commits.stats,
     async close() {
-      // Before the commits, so that a clause that was just executed can still end its policy.
+      // Close this before the commits, so that a clause that was just executed can still end its policy.
       await expiry.close()
       await store.close()
     },
@@ -160,7 +160,7 @@ function openHere(options: LmdbOptions, environment: Environment): OpenedHere {
   return { store: opened, writing, expiry, receipts }
 }
 
-/** To be called in the turn in which the environment was opened. */
+/** Call in the turn in which the environment was opened. */
 function readingOf(
   environment: Environment,
   { socketCount = () => 0 }: LmdbReadOptions,

@@ -1,6 +1,6 @@
 /**
- * The log of changes, as the process that writes keeps it. Its records (environment/change-record.ts) are written by the
- * transaction of the changes, so it can neither miss one nor have one that was not made.
+ * The change log in the process that writes it. The transaction that makes the changes also writes their record
+ * (environment/change-record.ts), so the log neither misses a change nor has one that was not made.
  */
 import { strict as assert } from 'node:assert'
 import { changesKeptDefault, operationsInOneCommitMax } from '../../../settings/limits.js'
@@ -12,29 +12,29 @@ import { loggedKeys } from '../../logged-keys.js'
 import { changeRecordKey, type LogTable, logPositionOf } from '../environment/change-record.js'
 
 /**
- * Records that one commit trims: more than it may have operations, so that large commits do not leave more and more of
- * small ones behind, and few enough to take some ms when the setting was lowered.
+ * Maximum records that one commit trims: more than the maximum operations per commit, so that large commits do not leave a growing
+ * number of small ones behind; and few enough to take only a few ms after the setting was lowered.
  */
 const recordsTrimmedInOneCommitMax = 2 * operationsInOneCommitMax
 
-/** Keys of the oldest records that are read at once. */
+/** Number of keys of the oldest records to read at a time. */
 const oldestReadMax = 100
 
-/** If the transaction of `add` and `put` fails, the process has to open the store again. */
+/** If the transaction of `add` and `put` fails, the process must reopen the store. */
 export class ChangeLog {
-  /** The last version that a change took. */
+  /** The version of the last change. */
   #last: number
-  /** How many changes the log has had. */
+  /** The number of changes ever logged. */
   #total: number
   #lastKey: Buffer
-  /** Keys of the oldest records, as far as they were read. */
+  /** The keys of the oldest records that were read so far. */
   #oldest: Buffer[] = []
-  /** Of the changes since the last `put`. */
+  /** The paths of the changes that `put` has not logged yet. */
   #paths: Path[] = []
 
   /**
-   * @param keptMin how many changes it keeps, apart from what else is in their commits; with 0, the last commit
-   * @throws StoreUnusable when the log has no record
+   * @param keptMin how many changes to keep at least, in whole commits; 0 keeps only the last commit
+   * @throws StoreUnusable if the log has no record
    */
   constructor(
     private readonly table: LogTable,
@@ -53,21 +53,21 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** Adds a change of a topic to the commit that is being made. @returns the version of the change */
+  /** Adds a change of a topic to the current commit. @returns the version of the change */
   add(path: Path, nowMs: number): number {
     this.#last = nextVersion(this.#last, nowMs)
     this.#paths.push(path)
     return this.#last
   }
 
-  /** Call last in each transaction; trims the log. @returns its record, if any */
+  /** Call last in each transaction; trims the log. @returns the commit's record, if any */
   put(): LoggedRecord | undefined {
     if (this.#paths.length === 0) return undefined
     this.#total += this.#paths.length
     const position = { version: this.#last, total: this.#total }
     const record = { before: logPositionOf(this.#lastKey), ...position, keys: loggedKeys(this.#paths) }
     const key = changeRecordKey(position)
-    // At the end of the last page, which is filled before there is a new one.
+    // Appends to the last page, which is filled before a new one is allocated.
     assert(this.table.putSync(key, record.keys, { append: true }), 'the log is in order')
     this.#lastKey = key
     this.#paths = []
@@ -79,7 +79,7 @@ export class ChangeLog {
     for (let left = recordsTrimmedInOneCommitMax; left > 0; left--) {
       if (this.#oldest.length === 0) this.#oldest = [...this.table.getKeys({ limit: oldestReadMax })]
       const [oldest = this.#lastKey] = this.#oldest
-      // The changes after this record would still suffice.
+      // Stop if fewer than `keptMin` changes follow this record.
       if (oldest.equals(this.#lastKey) || this.#total - logPositionOf(oldest).total < this.keptMin) return
       this.table.removeSync(oldest)
       this.#oldest.shift()

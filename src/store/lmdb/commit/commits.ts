@@ -1,13 +1,13 @@
 /**
- * Every change of the environment passes through here: it waits for its turn, for room on the disk, and while writes are
- * paused; then it shares a transaction with all that wait, up to a bound.
+ * Every change of the environment passes through here. It waits for its turn, for room on the disk, and while writes are paused;
+ * then it shares a transaction with all waiting writes, up to a limit.
  *
- * Transactions are synchronous, since this process has nothing else to do, and no other process writes: collect what came in
- * one turn of the event loop → begin → decide each request in its order → write → commit, which returns once all of it is on
- * disk → answer them all. What a request does is decided by what opened the store.
+ * Transactions are synchronous, because this process has nothing else to do, and no other process writes: collect the requests of
+ * one turn of the event loop → start → decide each request in its order → write → commit, which returns once everything is on disk
+ * → settle them all. The opener of the store provides the decider.
  *
- * A transaction that fails breaks the store for good: retrying a failed fsync proves nothing. `onBroken` is then called
- * once, every write is rejected, and the process is expected to end.
+ * A failed transaction breaks the store permanently: retrying a failed fsync proves nothing. `onBroken` is then called once, every
+ * write is rejected, and the process is expected to exit.
  */
 import { createHistogram, secondsBounds } from '../../../base/histogram.js'
 import { PacedBound } from '../../../base/paced-bound.js'
@@ -18,24 +18,24 @@ import { batchBounds, type CommitStats } from '../../monitoring.js'
 import type { DiskRoom } from './disk-room.js'
 
 /**
- * Bytes of operations that one transaction carries out, exceeded by at most one request: a slow disk writes them well within
- * the time after which a writer counts as hanging.
+ * Maximum bytes of operations per transaction, exceeded by at most one request: even a slow disk writes this before the writer
+ * counts as hung.
  */
 export const bytesInOneCommitMax = 32 * 1024 * 1024
 
 /**
- * For how long a transaction decides requests, exceeded by at most one: those of its group that are left join a later one. To
- * decide them may cost far more than to write, and a writer that is busy for long counts as hanging.
+ * Time limit for deciding requests in one transaction; the last may overrun, and the rest join a later one. Deciding may take far
+ * longer than writing, and a writer that is busy for too long counts as hung.
  */
 export const decidingMsMax = 200
 
 /**
- * The share of the last transaction's writes that the next one waits for: those whose answers have just left are likely to
- * be followed by others. A commit costs some 0.5 ms, however few writes share it.
+ * Wait for this share of the last transaction's writes: clients that just got a response tend to send again. A commit costs about
+ * 0.5 ms, no matter how few writes share it.
  */
 const gatheredShare = 0.9
 
-/** For how many times as long as the last transaction took, and for how long at most. */
+/** Wait at most this multiple of the last transaction's duration, and at most this many ms. */
 const gatheringFactor = 2
 const gatheringMsMax = 3
 
@@ -43,24 +43,24 @@ type Room = Pick<DiskRoom, 'begin' | 'admit'>
 
 /** lmdb's transactions, or a test's. */
 interface Transactions {
-  /** Calls `callback` in a transaction, and returns once that is on disk; throws when it is not, or may not be. */
+  /** Calls `callback` in a transaction and returns once it is on disk; throws if it is not, or may not be. */
   readonly transact: (callback: () => void) => void
   /** Reads in the transaction whose callback is running. */
   readonly stored: Stored
-  /** Writes in it. */
+  /** Writes in that transaction. */
   readonly transaction: Changes & { begin(): void; end(): LoggedRecord | undefined }
-  /** Called once it is on disk, before its writes are settled. @param record its record in the log, if it has one */
+  /** Called once the transaction is on disk, before its writes are settled. @param record its record in the log, if any */
   readonly committed: (record: LoggedRecord | undefined) => void
 }
 
-/** The error is that of the decision, of the commit, or of the disk that has no room. */
+/** An error of the decision or the commit, or a nearly full disk. */
 type Settled<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown }
 
 interface Write<Request, Outcome> {
   readonly request: Request
   readonly size: WriteSize
   readonly sinceMs: number
-  /** Called once: when its transaction is on disk; or with the reason why there is none, or its outcome is unknown. */
+  /** Called once: when its transaction is on disk, or with the reason why it failed or its outcome is unknown. */
   readonly settle: (settled: Settled<Outcome>) => void
   decided: Settled<Outcome>
 }
@@ -76,20 +76,23 @@ export class Commits<Request, Outcome> {
   readonly #stats = { writes: 0, failed: 0, inFlight: 0 }
   #waiting: Write<Request, Outcome>[] = []
   #isScheduled = false
-  /** Runs while more writes are expected before the next transaction. */
+  /** Set while more writes are expected before the next transaction. */
   #gathering: NodeJS.Timeout | undefined
   #lastTransaction = { writes: 0, tookMs: 0 }
-  /** Of the next transaction: on a slow disk, the most would take so long that this process counts as hanging. */
+  /**
+   * Operation limit of the next transaction, lowered on a slow disk so that a commit never takes long enough for this process to
+   * count as hung.
+   */
   readonly #operationsMax = new PacedBound(operationsInOneCommitMax)
   #isPaused = false
   #closed = false
   #broken = false
   #onDrained: (() => void)[] = []
 
-  /** Between two turns of the event loop, `writes` is the number of those in `batches` and those `inFlight`. */
+  /** Between turns of the event loop, `writes` is the total of `batches` plus `inFlight`. */
   readonly stats: CommitStats = Object.assign(this.#stats, { seconds: this.#seconds, batches: this.#batchSizes })
 
-  /** @param onBroken called once, when commits are no longer trusted @param room without it, every write is admitted */
+  /** @param onBroken called once, when commits can no longer be trusted @param room without it, every write is admitted */
   constructor(
     private readonly transactions: Transactions,
     private readonly decider: Decider<Request, Outcome>,
@@ -98,9 +101,9 @@ export class Commits<Request, Outcome> {
   ) {}
 
   /**
-   * @returns the outcome, once it is on disk
-   * @throws StoreError of the kind `unknown_outcome` when the commit failed, `full` when the disk has no room for the write,
-   *   or `unavailable` when the store has been closed; an error of its decision, unchanged
+   * @returns the outcome, once on disk
+   * @throws StoreError `unknown_outcome` if the commit failed, `full` if the disk has no room for the write, or `unavailable` if
+   *   the store is closed; an error of the decision, unchanged
    */
   commit(request: Request): Promise<Outcome> {
     return new Promise((resolve, reject) => {
@@ -108,7 +111,7 @@ export class Commits<Request, Outcome> {
     })
   }
 
-  /** As `commit`. @param settle called once */
+  /** Like `commit`. @param settle called once */
   submit(request: Request, settle: (settled: Settled<Outcome>) => void): void {
     if (this.#closed) return settle(closed)
     if (this.#broken) return settle(broken)
@@ -120,8 +123,8 @@ export class Commits<Request, Outcome> {
   }
 
   /**
-   * Carries out what waits, as far as one transaction does, so that pauses in quick succession do not hold writes up. Later
-   * writes wait until `resumeWrites`; no transaction is open meanwhile.
+   * First commits one transaction's worth of waiting writes, so that frequent pauses cannot starve writes. Later writes wait until
+   * `resumeWrites`; no transaction is open in the meantime.
    */
   pauseWrites(): void {
     this.#commitNext()
@@ -133,14 +136,14 @@ export class Commits<Request, Outcome> {
     this.#schedule()
   }
 
-  /** Rejects every write from now on; resolves once those that wait are on disk, or at once when they are paused. */
+  /** Rejects every write from now on. Resolves once the waiting ones are on disk; if writes are paused, rejects those as well. */
   async close(): Promise<void> {
     this.#closed = true
     if (this.#isPaused) this.#rejectWaiting(closed)
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
   }
 
-  /** A transaction at the end of this turn or, while clearly fewer writes wait than the last one had, a little later. */
+  /** Schedules a transaction for the end of this turn or, while clearly fewer writes wait than the last one had, a little later. */
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return
     const { writes, tookMs } = this.#lastTransaction
@@ -166,7 +169,7 @@ export class Commits<Request, Outcome> {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** Takes the next writes from those that wait, as many as one transaction may have and the disk has room for. */
+  /** Takes the next waiting writes, as many as one transaction may have and the disk has room for. */
   #takeGroup(): { group: Write<Request, Outcome>[]; refused: Write<Request, Outcome>[] } {
     this.room?.begin()
     const group: Write<Request, Outcome>[] = []
@@ -193,7 +196,7 @@ export class Commits<Request, Outcome> {
     return { group, refused }
   }
 
-  /** Commits the first writes of those that were taken, as many as were decided in time; the others wait again. */
+  /** Commits the first of the taken writes, as many as were decided in time; the others wait again. */
   #commitGroup(taken: readonly Write<Request, Outcome>[]): void {
     const { transact, stored, transaction, committed } = this.transactions
     const beganMs = performance.now()
@@ -245,7 +248,7 @@ export class Commits<Request, Outcome> {
     this.#reject(this.#waiting.splice(0), reason)
   }
 
-  /** Does not count them. */
+  /** Rejects writes and removes them from the count. */
   #reject(writes: readonly Write<Request, Outcome>[], reason: Settled<never>): void {
     for (const write of writes) {
       this.#stats.writes -= write.size.operations

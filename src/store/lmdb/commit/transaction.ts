@@ -1,6 +1,6 @@
 /**
- * One transaction of lmdb: the records that each change of a topic makes. Each change writes at once. The log has each topic
- * that changes, with its version.
+ * One transaction of lmdb: the records that each change of a topic writes. Each change is written immediately. The log gets each
+ * topic that changes, with its version.
  */
 import type { Clock, Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
@@ -12,16 +12,16 @@ import { type Details, dueKey, encodeSpecification } from '../view/specification
 import type { LmdbTopic } from '../view/view.js'
 import type { ChangeLog } from './change-log.js'
 
-/** A value as lmdb also accepts it: the bytes of a buffer from `start` to `end`. */
+/** A form of value that lmdb also accepts: the bytes of a buffer from `start` to `end`. */
 interface Slab extends Buffer {
   start: number
   end: number
 }
 
-/** All of its calls belong within a transaction's callback. */
+/** Call its methods only within a transaction's callback. */
 export class Transaction implements Changes {
   moment: Moment
-  /** Of the item that was put last: lmdb looks up the address of each buffer by a native call. */
+  /** The buffer of the item that was put last, reused because lmdb looks up the address of each buffer with a native call. */
   #slab: Slab | undefined
 
   constructor(
@@ -32,13 +32,13 @@ export class Transaction implements Changes {
     this.moment = now()
   }
 
-  /** To be called first in each transaction. */
+  /** Call first in each transaction. */
   begin(): void {
     this.moment = this.now()
     this.#slab = undefined
   }
 
-  /** To be called last in each transaction. @returns its record in the log, if any topic has changed */
+  /** Call last in each transaction. @returns its record in the log, if any topic has changed */
   end(): LoggedRecord | undefined {
     return this.log.put()
   }
@@ -98,7 +98,7 @@ export class Transaction implements Changes {
   #putItem(path: Path, type: TopicType, { bytes, start, end }: ItemBytes): void {
     const tree: Tree = this.environment.items[type]
     const version = this.log.add(path, this.moment.wallMs)
-    // The whole memory that the item is a part of, so that it can be passed to lmdb without a copy.
+    // Spans the item's whole ArrayBuffer, so that lmdb gets the item without a copy.
     if (this.#slab?.buffer !== bytes.buffer)
       this.#slab = Object.assign(Buffer.from(bytes.buffer as ArrayBuffer), { start: 0, end: 0 })
     const slab = this.#slab as Slab

@@ -1,4 +1,4 @@
-/** Writing in the process that has the store open for it: requests are decided and committed here. */
+/** Writing in the process that has the store open for writing: requests are decided and committed here. */
 import type { Clock } from '../../../base/clock.js'
 import { decider, type Outcome, type Request } from '../../core/write/group.js'
 import type { LoggedRecord } from '../../engine.js'
@@ -14,9 +14,9 @@ import { Transaction } from './transaction.js'
 
 export interface LocalWriting extends Writing {
   readonly commits: Commits<WriterRequest, WriterOutcome>
-  /** Told of each commit once it is on disk, before its requests are settled, with its record in the log, if it has one. */
+  /** Notified of each commit once it is on disk, before its requests are settled, with its record in the log, if any. */
   readonly committed: Followers<LoggedRecord | undefined>
-  /** @throws as `Commits.commit` does */
+  /** @throws as `Commits.commit` */
   commit(request: Request): Promise<Outcome>
 }
 

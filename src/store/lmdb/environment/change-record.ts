@@ -1,13 +1,12 @@
 /**
- * The records of the log of changes, in the order of the commits. When they are written and trimmed is decided in
- * commit/change-log.ts.
+ * The records of the change log, in the order of the commits. commit/change-log.ts decides when to write and trim them.
  *
  * A record is one commit:
  *
- *     key     the version of its last change, and how many changes the log has had, with its own; each a big-endian double
+ *     key     the version of its last change, and the running total of changes, this commit included; each a big-endian double
  *     value   the keys of the topics that it changed (store/logged-keys.ts)
  *
- * The last record also says which version was the last one that a change took, so it is never trimmed.
+ * The last record also holds the last version that a change took, so it is never trimmed.
  */
 import type { Database } from 'lmdb'
 import type { LogPosition } from '../../engine.js'

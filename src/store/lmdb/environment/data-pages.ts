@@ -1,8 +1,8 @@
 /**
- * The data file as bytes: as much of LMDB's format as is needed to examine a file without opening it in lmdb. Only
- * parsing; what is sound is decided in preflight.ts.
+ * The data file as bytes: the part of LMDB's format that is needed to examine a file without opening it in lmdb. Only parsing;
+ * preflight.ts decides whether a file is sound.
  *
- * The layout is that of the mdb.c which lmdb bundles, on a 64-bit little-endian machine:
+ * The layout matches the mdb.c that lmdb bundles, on a 64-bit little-endian machine:
  *
  *     page   number 8 · transaction 8 · pad 2 · flags 2 · lower 2 · upper 2 · then nodes' offsets, 2 each; nodes from the end
  *     meta   page header · magic 4 · version 4 · address 8 · map size 8 · free tree 48 · main tree 48 · last page 8 · transaction 8
@@ -11,20 +11,20 @@
  */
 
 /**
- * Reads up to `bytes` bytes from `offset`; fewer at the end of the file, and none beyond it. Both numbers may come from
- * a damaged page, so they may be of any size.
+ * Reads up to `bytes` bytes from `offset`: fewer at the end of the file, none beyond it. A damaged page may supply both numbers, so
+ * they may have any size.
  */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 
-/** One of two pages that name the roots of a snapshot. If both are sound, LMDB uses that of the later transaction. */
+/** One of two pages that name the roots of a snapshot. If both are sound, LMDB uses the one with the later transaction. */
 export interface Meta {
   readonly pageSize: number
   readonly version: number
   readonly lastPage: number
   readonly transaction: number
-  /** The root of the tree of free pages; undefined while there is none. */
+  /** The root of the tree of free pages, if any. */
   readonly freeRoot: number | undefined
-  /** The root of the tree that holds all others; undefined while there is none. */
+  /** The root of the tree that holds all others, if any. */
   readonly mainRoot: number | undefined
 }
 
@@ -34,10 +34,10 @@ interface TreePage {
 }
 
 interface Node {
-  /** The page below, in a branch. */
+  /** In a branch: the child page. */
   readonly child: number
   readonly flags: number
-  /** In a leaf; where the data are on overflow pages, the number of the first of these. */
+  /** In a leaf. If the data are on overflow pages, the number of the first one. */
   readonly data: Buffer
   readonly dataBytes: number
 }
@@ -51,9 +51,9 @@ const branchFlag = 0x01
 const leafFlag = 0x02
 const metaFlag = 0x08
 
-/** The node's data are on overflow pages, and the node has the number of the first one. */
+/** The data are on overflow pages; the node holds the number of the first one. */
 const bigDataFlag = 0x01
-/** The node's data are a tree. */
+/** The data are a tree. */
 const treeFlag = 0x02
 
 /** The size of a meta page's content, from the start of the page. */
@@ -105,20 +105,20 @@ function readNode(page: Buffer, at: number, isLeaf: boolean): Node | undefined {
     : { child: page.readUIntLE(at, 6), flags, data: page.subarray(from, to), dataBytes }
 }
 
-/** Undefined if the node has no tree, or an empty one. */
+/** Undefined if the node has no tree, or its tree is empty. */
 export function rootOfNode({ flags, data }: Node): number | undefined {
   return (flags & treeFlag) === 0 || data.length < 48 ? undefined : rootAt(data, 40)
 }
 
-/** The data of a leaf's node, wherever they are. */
+/** The data of a leaf's node, from the node itself or from overflow pages. */
 export function readData(read: ReadAt, { flags, data, dataBytes }: Node, pageSize: number): Buffer {
   if ((flags & bigDataFlag) === 0) return data
   return read(Number(data.readBigUInt64LE(0)) * pageSize + pageHeaderBytes, dataBytes)
 }
 
 /**
- * The pages of a record in the tree of free pages, as runs. The record is a count of words, then page numbers; a
- * negative word before a page number is the length of the run that begins there.
+ * The pages of a record in the tree of free pages, as runs. The record is a count of words, then page numbers; a negative word
+ * before a page number gives the length of the run that starts there.
  */
 export function* freeRuns(record: Buffer): Generator<{ readonly first: number; readonly length: number }> {
   const words = Math.min(record.length < 8 ? 0 : Number(record.readBigUInt64LE(0)), Math.floor(record.length / 8) - 1)

@@ -1,19 +1,18 @@
 /**
- * The edge to lmdb: opens the one environment and its databases, and states the library's caveats. Nothing outside this
- * folder imports lmdb, and no other file in it opens an environment.
+ * The boundary to lmdb: opens the only environment and its databases, and lists the library's caveats. Nothing outside this folder
+ * imports lmdb, and no other file in it opens an environment.
  *
  * Caveats, each covered by a test:
- * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every
- *   lmdb-js up to 3.5.6 sets the shared transaction number from a meta page that it read a moment before. So no process
- *   may write while another opens: see cluster/primary/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts
- *   (the lock).
+ * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every lmdb-js up
+ *   to 3.5.6 sets the shared transaction number from a meta page that it read shortly before. So no process may write while another
+ *   opens: see cluster/primary/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
- * - A condition block that fails does not protect everything in it, and `transactionSync` commits an asynchronous
- *   transaction that is being gathered. So every write is made in the callback of a synchronous transaction (commit/commits.ts),
- *   where `put` and `remove` take effect at once, and there is no other kind.
- * - A transaction that could not be begun is not reported: see `transact`.
+ * - A failed condition block does not protect everything in it, and `transactionSync` commits an asynchronous transaction that is
+ *   still being filled. So every write happens in the callback of a synchronous transaction (commit/commits.ts), where `put` and
+ *   `remove` take effect immediately, and nowhere else.
+ * - lmdb does not report a transaction that failed to start: see `transact`.
  * - The same files are never opened twice in one process, nor on a network file system.
- * - The system reads far ahead on some disks, which ruins a service whose file does not fit in memory (read-ahead.ts).
+ * - On some disks the system reads far ahead, which ruins a service whose file does not fit in memory (read-ahead.ts).
  */
 import { randomInt } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
@@ -32,21 +31,21 @@ import { beginCreation, dataFile, endCreation, isUnfinished } from './files.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 
-/** Reserved address space: no process ever remaps. Far more than any disk, far less than the 47 bits of a process. */
+/** Reserved address space, so that no process ever remaps: far more than any disk, far less than the 47 bits of a process. */
 const mapBytes = 2 ** 42
 
 export type StoredKey = Path | Buffer
 
 /** A database whose keys are paths, in tree order, and whose records have versions. */
 export interface Tree extends Database<Buffer, StoredKey> {
-  /** lmdb's types leave the options out. */
+  /** lmdb's types omit the options. */
   getBinaryFast(id: StoredKey, options?: GetOptions): Buffer | undefined
 }
 
 type Table = Database<Buffer, string>
 
 /**
- * The databases of the environment. A topic is in `specifications` and in the tree of its type, always in both:
+ * The databases of the environment. A topic is always in both `specifications` and the tree of its type:
  *
  *     specifications   path → type, properties, times (view/specification.ts)
  *     items.json       path → fetch result item                            version: of the topic (topics/version.ts)
@@ -71,14 +70,14 @@ export interface Environment {
   readonly meta: Table
   /** A random number, which a restore changes; 0 in a copy that is not opened as a store. */
   readonly storeId: number
-  /** A number for an entry in `due`, within a transaction's callback; no call in any process returns it twice. */
+  /** Returns a number for an entry in `due` that no call in any process has returned. Call it in a transaction's callback. */
   nextDueNumber(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
   freshen(): void
   /**
-   * Calls `callback` in a transaction, where reads see what was put before; returns once it is on disk.
+   * Calls `callback` in a transaction, where reads see its earlier writes; returns once it is on disk.
    *
-   * @throws Error when it is not on disk, or may not be; what `callback` throws, with nothing changed
+   * @throws Error if it is not on disk, or may not be; the error of `callback`, with nothing changed
    */
   transact(callback: () => void): void
 }
@@ -92,12 +91,12 @@ interface TreeStats {
   readonly overflowPages: number
 }
 
-/** What a database states in the current snapshot. */
+/** The statistics of a database in the current snapshot. */
 export function statsOf(database: { getStats(): unknown }): TreeStats {
   return database.getStats() as TreeStats
 }
 
-/** The size of all pages in use, in bytes: about the size of a compacted copy. */
+/** The total size of the pages in use, in bytes: about the size of a compacted copy. */
 export function bytesUsed(environment: Environment): number {
   const { items, root, specifications, updates, due, changes, keys, keyUses, receipts, meta } = environment
   const topics = [specifications, items.json, items.string, updates, due]
@@ -108,12 +107,12 @@ export function bytesUsed(environment: Environment): number {
 }
 
 export interface TreePages {
-  /** The most levels that one operation changes, in all trees together; an empty tree counts as one. */
+  /** The maximum levels that one operation changes, in all trees together; an empty tree counts as one. */
   readonly levels: number
   readonly pages: number
 }
 
-/** A topic has one item, in one of two trees. */
+/** Counts both item trees as one: a topic has one item, in one of them. */
 export function treePages({ specifications, items, updates, due }: Environment): TreePages {
   const [json, string, ...others] = [items.json, items.string, specifications, updates, due].map((tree) => {
     const { treeDepth, treeBranchPageCount, treeLeafPageCount } = statsOf(tree)
@@ -123,27 +122,27 @@ export function treePages({ specifications, items, updates, due }: Environment):
   return [item, ...others].reduce((all, tree) => ({ levels: all.levels + tree.levels, pages: all.pages + tree.pages }))
 }
 
-/** Builds before 1.0.0 had others. */
+/** Builds before 1.0.0 had other formats. */
 const formatVersion = 3
 
 const formatName = 'format'
 
-/** The version of a record, other than an item, whose version says nothing. */
+/** The version of all records other than items, where it has no meaning. */
 export const recordVersion = 1
 
 interface EnvironmentOptions {
-  /** This process only reads: another one has created whatever is needed, and writes. */
+  /** This process only reads; another one has created the databases, and writes. */
   readonly readOnly?: boolean
-  /** Reads in the tree's order, as tools do, not here and there, as requests do. Decided once, at the opening. */
+  /** Reads in the tree's order, like tools, not randomly, like requests. Fixed when the environment is opened. */
   readonly readsInOrder?: boolean
-  /** For the control of the power-cut test alone: commits that are not on disk when they are acknowledged. */
+  /** Only for the control of the power-cut test: acknowledges commits that are not on disk. */
   readonly noSync?: boolean
 }
 
 /**
  * Opens (and on first use creates) the environment in `directory`. No other process may write to it in the meantime.
  *
- * @throws StoreUnusable, with the files unchanged, if they are damaged, inaccessible, or of a newer program
+ * @throws StoreUnusable, with the files unchanged, if they are damaged, inaccessible, or from a newer program
  */
 export function openEnvironment(
   directory: string,
@@ -153,7 +152,7 @@ export function openEnvironment(
   const path = dirname(file)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (examine(file) && !readOnly) beginCreation(file)
-  // lmdb's types lack noReadAhead.
+  // lmdb's types do not declare noReadAhead.
   const options: RootDatabaseOptionsWithPath & { readonly noReadAhead: boolean } = {
     path,
     overlappingSync: false,
@@ -204,14 +203,14 @@ export function openEnvironment(
 
 function transact(root: RootDatabase, callback: () => void): void {
   root.transactionSync(() => {
-    // lmdb ignores that a transaction could not be begun, and would go on without one. Its types lack `env`.
+    // If lmdb cannot start a transaction, it continues without one. Its types do not declare `env`.
     const { env } = root as unknown as { readonly env: { getWriteTxnId(): number } }
     if (env.getWriteTxnId() === 0) throw new Error('no transaction could be begun')
     callback()
   })
 }
 
-/** Call before anything else in the store is read or written. @returns true if the store is new */
+/** Call before any other read or write of the store. @returns true if the store is new */
 function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boolean {
   const version = meta.get(formatName)?.readDoubleBE()
   if (version === formatVersion) return false
@@ -223,10 +222,10 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boole
   throw new StoreUnusable(`${file} has the format ${version ?? 0} ${advice}`)
 }
 
-/** In `meta`, for a check of 1.0.0 alone: no topic has a version before this one. */
+/** In `meta`, only for `check` of 1.0.0: no topic has an earlier version. */
 const firstVersionName = 'conversionVersion'
 
-/** Begins a store, or gives it an id, each in one transaction: a killed process leaves it as it was or begun. */
+/** Initialises a store, or gives it an id, each in one transaction, which a killed process leaves either complete or undone. */
 function prepare(meta: Table, changes: LogTable, isNew: boolean): void {
   if (isNew) {
     meta.transactionSync(() => {
@@ -240,8 +239,8 @@ function prepare(meta: Table, changes: LogTable, isNew: boolean): void {
 }
 
 /**
- * In `meta`: a random number, so that a position in the log of another store, or of this one before a restore, is not
- * mistaken for one in this log. A backup has none, and gets one when it is opened as a store.
+ * In `meta`: a random number, so that a position in the log of another store, or of this one before a restore, is not mistaken for
+ * one in this log. A backup has no id, and gets one when it is opened as a store.
  */
 const storeIdName = 'storeId'
 
@@ -253,7 +252,7 @@ export function forgetStoreId({ meta }: Environment): void {
   meta.removeSync(storeIdName)
 }
 
-/** In `meta`: the last number that was taken for an entry in `due`. */
+/** In `meta`: the last number taken for an entry in `due`. */
 const dueNumberName = 'dueNumber'
 
 function takeDueNumber(meta: Table): number {
@@ -263,9 +262,8 @@ function takeDueNumber(meta: Table): number {
 }
 
 /**
- * Writes a key in tree order into `target`, lmdb's own buffer. A bound of a range may be one byte longer than the
- * longest stored key; the least key that can sort after it, its first `keyBytesMax` bytes with the last one
- * incremented, is written instead.
+ * Writes a key in tree order into `target`, lmdb's own buffer. A range bound may be one byte longer than the longest stored key.
+ * The least key that can sort after it is written instead: its first `keyBytesMax` bytes, with the last one incremented.
  *
  * @returns the position after the key
  */

@@ -1,16 +1,14 @@
 /**
- * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it ends the process with
- * SIGBUS, and on a zeroed page, a foreign file or one that it may not open with SIGSEGV, without a message. A sound
- * store costs only a few reads here, since the writer pauses while a worker opens the store. Not every damage is
- * found here: LMDB has no checksums, and a full examination is what `check` is for. What would prevent `check` from
- * running at all is found.
+ * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it kills the process with SIGBUS, and on a
+ * zeroed page, a foreign file or an inaccessible one with SIGSEGV, without a message. A sound store costs only a few reads here,
+ * because the writer pauses while a worker opens the store. Not all damage is detected here: LMDB has no checksums, and a full
+ * examination is the purpose of `check`. Damage that would prevent `check` from running is detected.
  *
- * Once a first commit is on disk, a crash leaves nothing behind that is refused here. It can only tear the content of
- * the meta page that was being written, and LMDB then uses the other one; the fields that identify a page as a meta
- * page are never rewritten. The file may end before its last page: pages that were allocated and freed within one
- * commit are never written, but are then in the list of free pages. Before the first commit, a crash may leave a file
- * that is empty, has one page, or has only zeros. A damaged store may look the same, so such a file is refused, unless
- * the mark of files.ts says that it is what remains of a first start.
+ * Once a first commit is on disk, a crash leaves nothing behind that is rejected here. It can only tear the content of the meta
+ * page that was being written, and LMDB then uses the other one; the fields that identify a meta page are never rewritten. The file
+ * may end before its last page: pages allocated and freed within one commit are never written, but are in the list of free pages.
+ * Before the first commit, a crash may leave a file that is empty, has one page, or has only zeros. A damaged store may look the
+ * same, so such a file is rejected unless the mark of files.ts shows that it remains from a first start.
  */
 import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -33,15 +31,14 @@ const dataVersion = 2
 const pageBytesMin = 512
 const pageBytesMax = 65_536
 
-/** The meta pages are the pages 0 and 1. */
+/** Pages 0 and 1 are the meta pages. */
 const metaPages = 2
 
 /**
- * Examines a data file, and the lock file beside it; either may still be missing. What remains of a creation that was
- * broken off is removed.
+ * Examines a data file and the lock file next to it; either may be missing. Removes the remains of an interrupted creation.
  *
  * @returns whether there is no store yet
- * @throws StoreUnusable with what is wrong and what to do; nothing has been changed then
+ * @throws StoreUnusable with the fault and the remedy; nothing has been changed then
  */
 export function examine(file: string): boolean {
   const directory = dirname(file)
@@ -69,7 +66,10 @@ export function examine(file: string): boolean {
   )
 }
 
-/** False if missing. @throws StoreUnusable if it is no plain file, or this process may not find, read and write it */
+/**
+ * Returns false if the file is missing. @throws StoreUnusable if it is not a plain file, or this process may not find, read and
+ * write it
+ */
 function isUsable(file: string): boolean {
   try {
     if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return false
@@ -88,7 +88,7 @@ function isUsable(file: string): boolean {
   return true
 }
 
-/** @throws StoreUnusable, which says who owns the path and what would help, if this process may not access it so */
+/** @throws StoreUnusable, which names the path's owner and the remedy, if this process has no such access to the path */
 function requireAccess(path: string, access: number, purpose: string): void {
   try {
     accessSync(path, access)
@@ -103,7 +103,7 @@ function requireAccess(path: string, access: number, purpose: string): void {
   }
 }
 
-/** A new, empty store would take the place of the one that was being restored when the power was cut. */
+/** Prevents a new, empty store from taking the place of one whose restore a power cut interrupted. */
 function requireNoRestore(data: string): void {
   const staging = stagingDirectory(data)
   if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return
@@ -112,12 +112,12 @@ function requireNoRestore(data: string): void {
   )
 }
 
-/** A database that every store has, as it is named in the file's main page. */
+/** The name, in the file's main page, of a database that every store has. */
 const databaseName = 'specifications'
 
 /**
- * Why an open file is no store of topics, as far as can be told at once, as the rest of a sentence about it: it is damaged,
- * or another program's, which opening would turn into an empty store. Undefined when it seems to be one.
+ * Why an open file is not a store of topics, after a quick check, as the rest of a sentence about it: it is damaged, or belongs to
+ * another program, and opening would turn it into an empty store. Undefined if it seems to be a store.
  */
 export function topicsProblem(descriptor: number): string | undefined {
   const { problem, hasTopics } = inspect(descriptor)
@@ -127,7 +127,7 @@ export function topicsProblem(descriptor: number): string | undefined {
 interface Inspected {
   /** Why the file cannot be opened safely. */
   readonly problem: string | undefined
-  /** It may be no more than the remains of a first start. */
+  /** It may be only the remains of a first start. */
   readonly isBlank: boolean
   readonly hasTopics: boolean
 }
@@ -155,14 +155,14 @@ function inspectFile(file: string): Inspected {
   }
 }
 
-/** Perhaps the remains of a first start that ended before its first commit: less than two pages, or only zeros. */
+/** True for possible remains of a first start that was interrupted before its first commit: less than two pages, or only zeros. */
 function isBlank(read: ReadAt, size: number): boolean {
   if (size > metaPages * pageBytesMax) return false
   const first = readMeta(read, 0)
   return first === undefined ? read(0, size).every((byte) => byte === 0) : size < metaPages * first.pageSize
 }
 
-/** The meta page that LMDB will use; or why it cannot use any. */
+/** The meta page that LMDB will use, or the reason why it cannot use any. */
 function latestMeta(read: ReadAt, size: number): Meta | string {
   if (size === 0) return 'is empty'
   const first = readMeta(read, 0)
@@ -180,12 +180,12 @@ function latestMeta(read: ReadAt, size: number): Meta | string {
   if (second?.version !== version || second.pageSize !== pageSize)
     return 'is damaged: its second page is not a meta page'
   const latest = second.transaction > first.transaction ? second : first
-  // LMDB stores the meta page of a transaction on page 0 or 1 by whether its number is even or odd.
+  // LMDB stores the meta page of an even transaction on page 0, of an odd one on page 1.
   if (latest.transaction % metaPages !== (latest === second ? 1 : 0)) return 'is damaged: its meta pages are swapped'
   return latest
 }
 
-/** Examines the pages that opening the store reads immediately. */
+/** Examines the pages that opening the store reads first. */
 function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | undefined {
   const { pageSize, lastPage, freeRoot, mainRoot } = meta
   for (const root of [freeRoot, mainRoot]) {
@@ -206,7 +206,7 @@ function sizeOf(size: number, pageSize: number): string {
   return `${size} bytes, so pages up to ${Math.floor(size / pageSize) - 1}`
 }
 
-/** Counts the pages from one on that are free: in a sound file, none is in two runs. */
+/** Counts the free pages from page `from` on: in a sound file, no page is in two runs. */
 function freePagesFrom(read: ReadAt, { freeRoot, pageSize, lastPage }: Meta, from: number): number {
   const seen = new Set<number>()
   const pending = freeRoot === undefined ? [] : [freeRoot]

@@ -1,12 +1,12 @@
 /**
- * Whether requests should do without the system's read-ahead. lmdb maps the store's file: a page that is not in memory
- * is read from the disk when it is touched, and the system reads its neighbours, too. How many is a property of the
- * disk: 128 KiB by default, several MiB where disks are striped, on Btrfs and on some virtual disks.
+ * Decides whether requests avoid the system's read-ahead. lmdb maps the store's file: accessing a page that is not in memory reads
+ * it from the disk, and the system also reads its neighbours. The amount depends on the disk: 128 KiB by default, several MiB on
+ * striped disks, on Btrfs and on some virtual disks.
  *
- * The default serves pages of results and large values well. But a request touches a page here and there; if the file
- * does not fit in memory, several MiB for each displace what other requests need, and the disk does nothing else. An
- * environment can only have all of the disk's read-ahead or none. None has a price, too: a page of 1,000 results or a
- * value of 1 MiB is read 4 KiB at a time, and since Linux 6.3 a touch no longer keeps a page in memory longer.
+ * The default serves pages of results and large values well. But a request accesses scattered pages. If the file does not fit in
+ * memory, several MiB for each displace the data of other requests and keep the disk busy. An environment can only have all of the
+ * disk's read-ahead or none. Having none also has a price: a page of 1,000 results or a value of 1 MiB is read 4 KiB at a time, and
+ * since Linux 6.3 an access no longer keeps a page in memory longer.
  */
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { totalmem } from 'node:os'
@@ -19,9 +19,9 @@ const readAheadBytesMax = 128 * 1024
 
 interface Circumstances {
   readonly fileBytes: number
-  /** Of the machine, or what the process's control group may use, cached pages included. */
+  /** The memory of the machine, or the limit of the process's control group, which includes cached pages. */
   readonly memoryBytes: number
-  /** Read by the system from the file's disk for a page. */
+  /** Bytes that the system reads from the file's disk per page access. */
   readonly readAheadBytes: number
 }
 
@@ -29,22 +29,22 @@ export function isReadAheadHarmful({ fileBytes, memoryBytes, readAheadBytes }: C
   return fileBytes > memoryShareMax * memoryBytes && readAheadBytes > readAheadBytesMax
 }
 
-/** A file that does not exist is empty. */
+/** A missing file counts as empty. */
 export function circumstancesOf(file: string): Circumstances {
   const stats = statSync(file, { throwIfNoEntry: false })
   return {
     fileBytes: stats?.size ?? 0,
-    // Without a limit it is zero, or more than the machine has. Limits of enclosing groups are not known here.
+    // Without a limit it is zero, or more than the machine has. Limits of enclosing groups are unknown here.
     memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Infinity),
     readAheadBytes: stats === undefined ? 0 : readAheadOf(stats),
   }
 }
 
-/** Of the file's disk; infinite if it is not known, as for Btrfs and ZFS. */
+/** The read-ahead of the file's disk; infinite if unknown, as for Btrfs and ZFS. */
 function readAheadOf({ dev }: Stats): number {
-  // As glibc's gnu_dev_major and gnu_dev_minor; device numbers of Linux have 12 and 20 bits.
+  // Like glibc's gnu_dev_major and gnu_dev_minor; device numbers of Linux have 12 and 20 bits.
   const device = `${(dev >>> 8) & 0xfff}:${(dev & 0xff) | ((dev >>> 12) & 0xfff00)}`
-  // A partition has no queue of its own.
+  // A partition has no separate queue.
   for (const disk of [device, `${device}/..`]) {
     try {
       return Number(readFileSync(`/sys/dev/block/${disk}/queue/read_ahead_kb`, 'utf8')) * 1024

@@ -1,10 +1,10 @@
 /**
- * A backup: copy one snapshot, compacted → open the copy, check everything in it and take its id away → flush it to
- * disk → give it its name. So a file of that name is always complete and was found sound. Until then the copy is in a
- * directory beside it, which is removed on failure.
+ * A backup: copy one snapshot, compacted → open the copy, check all of it and remove its store id → flush it to disk → give it its
+ * name. So a file of that name is always complete and was found sound. Until then the copy is in a directory next to it, which is
+ * removed on failure.
  *
- * The copy holds its snapshot until it ends, and pages freed meanwhile are not reused, so the store's own file may
- * grow. The copy is opened under a path of its own, where no other process can be writing.
+ * The copy keeps its snapshot open until it ends. Pages freed in the meantime are not reused, so the store's own file may grow. The
+ * copy is opened under its own path, where no other process can be writing.
  */
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,7 +16,7 @@ import { dataFile, flush, freeBytes, requireSpace } from '../environment/files.j
 import { holdSnapshot } from '../view/engine.js'
 import { moveToNew } from './move-to-new.js'
 
-/** Between two checks of the copy's progress and of the free space. */
+/** Interval between checks of the copy's progress and of the free space. */
 const watchMs = 100
 
 /** Copies everything, compacted, into a directory; it cannot be stopped. */
@@ -26,9 +26,9 @@ type OnProgress = (step: string, done: number, total: number) => void
 
 /**
  * @param bytesUsed the approximate size of the copy
- * @param freeBytesMin what must stay free on the file's disk
- * @throws Cancelled once `cancellation` is set; otherwise Error with a message for a person. Nothing is left behind then,
- *   but lmdb may still be copying
+ * @param freeBytesMin the space that must stay free on the file's disk
+ * @throws Cancelled once `cancellation` is set; otherwise an Error with a message for users. In both cases no files remain, but
+ *   lmdb may still be copying
  */
 export async function backup(
   copy: Copy,
@@ -47,22 +47,22 @@ export async function backup(
   makeDirectory(partial)
   const copied = dataFile(partial)
   function removePartial(): void {
-    // lmdb has the file open while it copies: truncating it releases its space at once.
+    // lmdb has the file open while it copies: truncating it releases its space immediately.
     if (existsSync(copied)) truncateSync(copied)
     rmSync(partial, { recursive: true, force: true })
   }
-  // Before any other listener, which might end the process.
+  // Runs before any other listener, which might exit the process.
   process.prependListener('exit', removePartial)
   try {
     mkdirSync(dirname(copied))
     const onTick = (): void => onProgress('copying', sizeOf(copied), bytesUsed)
     await watchedCopy(copy, copied, freeBytesMin, onTick, cancellation)
     const records = await checkCopyAndForgetId(partial, onProgress, cancellation)
-    // A small store is copied and checked before either looks.
+    // Copying and checking a small store ends before either looks at `cancellation`.
     if (cancellation.aborted) throw new Cancelled()
     chmodSync(copied, 0o600)
     flush(copied)
-    // Before `removePartial`, which would truncate a file that still had this name, and with it the backup.
+    // Removes the old name, through which `removePartial` would truncate the backup.
     if (!moveToNew(copied, file)) throw taken(file)
     flush(directory)
     return { records, bytes: sizeOf(file) }
@@ -116,7 +116,7 @@ function makeDirectory(partial: string): void {
   }
 }
 
-/** LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as a full disk's. */
+/** LMDB's own errors, such as MDB_CORRUPTED, mean a damaged store; others are the system's, such as a full disk. */
 function explain(error: Error): never {
   if (error.message.startsWith('MDB_')) throw unsound(error.message)
   throw error
@@ -126,7 +126,7 @@ function unsound(finding: Finding): Error {
   return new Error(`the store is damaged, so this is not a backup: ${finding} (see topicd check)`)
 }
 
-/** Returns the number of records. The copy states the numbers of entries, so records lost in copying are found. */
+/** Returns the number of records. The copy states its numbers of entries, so records lost in copying are found. */
 async function checkCopyAndForgetId(
   directory: string,
   onProgress: OnProgress,

@@ -1,14 +1,14 @@
-/** Gives a file a name that no other file may have. */
+/** Gives a file a name that no other file has. */
 import { existsSync, linkSync, renameSync, unlinkSync } from 'node:fs'
 
 /** The error codes of a file system without hard links. */
 const noLinkCodes: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
 /**
- * Moves a file within its file system by a link, which fails if the new name is taken; a rename would replace it.
+ * Moves a file within its file system with a link, which fails if the new name is taken; a rename would replace it.
  *
- * @returns false, with nothing changed, when there is a file of that name
- * @throws Error when it cannot be moved
+ * @returns false, with nothing changed, if there is a file with that name
+ * @throws Error if it cannot be moved
  */
 export function moveToNew(from: string, to: string): boolean {
   try {

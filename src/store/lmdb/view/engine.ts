@@ -1,4 +1,4 @@
-/** LMDB as an engine that reads: views of what is stored, scans in slices, and when each of them gets a fresh snapshot. */
+/** LMDB as a reading engine: views of the stored data, scans in slices, and the time at which each gets a fresh snapshot. */
 import { strict as assert } from 'node:assert'
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { inSlice, type Slice, sliceNow, waitForSlice } from '../../../base/time-slices.js'
@@ -10,10 +10,10 @@ import { type Environment, statsOf } from '../environment/environment.js'
 import type { Snapshots } from './read-freshness.js'
 import { LmdbView } from './view.js'
 
-/** Visits for one slice. @returns the ranges that are left; undefined at the end */
+/** Visits for one slice. @returns the remaining ranges; undefined at the end */
 type Visit = (ranges: readonly KeyRange[], slice: Slice) => readonly KeyRange[] | undefined
 
-/** @param current reads in lmdb's current snapshot @param follow is told of commits by whatever writes */
+/** @param current reads in lmdb's current snapshot @param follow follows the process that writes */
 export function createEngine(
   environment: Environment,
   current: LmdbView,
@@ -49,15 +49,15 @@ async function visitInSlices(visit: Visit, ranges: readonly KeyRange[], cancella
 }
 
 /**
- * A snapshot that is held, for walks over everything. lmdb does not report a damaged page: the walk ends early, or continues
- * on a wrong page. So a walk compares each key with the one before, and the number of entries that it found with the number
- * that each database states.
+ * A snapshot that stays open, for walks over everything. lmdb does not report a damaged page: the walk ends early, or continues on
+ * a wrong page. So a walk compares each key with the previous one, and the number of entries found with the number that each
+ * database states.
  */
 export function holdSnapshot(environment: Environment): Snapshot {
   const { specifications, items, updates, due, changes, keys, keyUses } = environment
   environment.freshen()
   const transaction = specifications.useReadTransaction()
-  // In the same turn: lmdb counts in the snapshot that was taken last.
+  // Count in the same turn: lmdb counts in the snapshot that was taken last.
   const databases = { topics: specifications, ...items, updates, due, changes, keys, keyUses }
   const counts = Object.entries(databases).map(([kind, database]) => [kind, statsOf(database).entryCount] as const)
   const stated = Object.fromEntries(counts) as Records

@@ -1,9 +1,9 @@
 /**
- * The items of key ranges without their keys: lmdb hands each value of the range to the decoder of the tree that is scanned,
- * and that decoder hands it on. Its "values" are what the receiver returns.
+ * The items of key ranges without their keys. lmdb passes each value of the range to the decoder of the scanned tree, which passes
+ * it on to the receiver. The "values" of the range are the receiver's results.
  *
- * The items trees are opened here once more, with options of their own: decoded so, and without their keys, whose decoding
- * would be a third of a page's cost. These handles are used for nothing else.
+ * This file opens the item trees again, with this decoder and without their keys: decoding keys would be a third of a page's cost.
+ * These handles serve no other purpose.
  */
 import { strict as assert } from 'node:assert'
 import type { Database } from 'lmdb'
@@ -11,10 +11,10 @@ import type { TopicType } from '../../../topics/topic.js'
 import type { View } from '../../engine.js'
 import { type Environment, type StoredKey, writeStoredKey } from '../environment/environment.js'
 
-/** Keys are not read; each value is whether its receiver takes more. */
+/** Keys are not read; each value tells whether the receiver takes more. */
 type ItemTree = Database<boolean, StoredKey>
 
-/** Reads in lmdb's current snapshot. To be called in the turn in which the environment was opened. */
+/** Reads in lmdb's current snapshot. Call in the turn in which the environment was opened. */
 export function createItemRanges({ root }: Environment): View['items'] {
   const view = createItemView()
   let receive: (item: Uint8Array) => boolean = () => false
@@ -38,12 +38,12 @@ export function createItemRanges({ root }: Environment): View['items'] {
 const cachedBytesMax = 2048
 
 /**
- * Returns a function that views the first `size` bytes, valid as long as the bytes are. lmdb returns most items in one buffer
- * whose `length` it overwrites, so only a view made from (buffer, offset, size) is safe. Creating one costs as much as copying
- * a small item: cached by their sizes, they save a sixth of a page of 100 (`npm run bench -- page-100 --driver wrk`).
+ * Returns a function that views the first `size` bytes, valid as long as the bytes are. lmdb returns most items in one buffer whose
+ * `length` it overwrites, so only a view created from (buffer, offset, size) is safe. Creating one costs as much as copying a small
+ * item. Caching views by size saves a sixth of a page of 100 (`npm run bench -- page-100 --driver wrk`).
  */
 export function createItemView(): (bytes: Buffer, size: number) => Uint8Array {
-  // A Buffer never changes its memory, and asking for it costs as much as the rest: so the Buffer itself is compared.
+  // A Buffer never changes its memory, and reading `buffer` costs as much as the rest, so compare the Buffer itself.
   let cached: Buffer | undefined
   let views: Uint8Array[] = []
   return (bytes, size) => {

@@ -1,6 +1,6 @@
 /**
- * Specification records: what a topic was created with. The first byte is the type; if the topic has properties, a JSON
- * object follows. Also the keys of entries in `due`. Only encoding and single reads; commit/transaction.ts writes them.
+ * Specification records: a topic's type and the data of its creation. The first byte is the type; if the topic has properties, a
+ * JSON object follows. Also the keys of entries in `due`. Only encoding and decoding; commit/transaction.ts writes the records.
  */
 
 import type { Moment } from '../../../base/clock.js'
@@ -15,11 +15,11 @@ interface Specification {
 export interface Details {
   readonly properties: Properties
   readonly created: Moment
-  /** The key of its entry in `due`, in hex; undefined without a REMOVAL policy, or once its clause was executed. */
+  /** The key of its entry in `due`, in hex; undefined if there is no REMOVAL policy, or its clause was executed. */
   readonly due: string | undefined
 }
 
-/** The records of topics without properties: the first byte of all others. */
+/** The records of topics without properties, which are also the first byte of all others. */
 const plainRecords: Readonly<Record<TopicType, Buffer>> = { json: Buffer.from('j'), string: Buffer.from('s') }
 
 /** The caller must not change the record. */
@@ -28,13 +28,13 @@ export function encodeSpecification({ type, details }: Specification): Buffer {
   return details === undefined ? plain : Buffer.concat([plain, Buffer.from(JSON.stringify(details))])
 }
 
-/** Undefined for the record of a plain topic. */
+/** Undefined for the record of a topic without properties. */
 export function detailsText(record: Uint8Array): string | undefined {
   if (record.length === 1) return undefined
   return Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
 }
 
-/** @throws Error when the text cannot be read, or has no properties */
+/** @throws Error if the text cannot be read, or has no properties */
 export function parseDetails(text: string): Details {
   const details = JSON.parse(text) as Details | null
   if (typeof details?.properties !== 'object' || details.properties === null) throw new Error('it has no properties')

@@ -1,4 +1,4 @@
-/** Reads at one moment: in lmdb's current snapshot, or in one that is held. When the current one is renewed is decided elsewhere. */
+/** Reads lmdb's current snapshot, or one that stays open. read-freshness.ts decides when to renew the current one. */
 import { getLastVersion, type Transaction } from 'lmdb'
 import type { Moment } from '../../../base/clock.js'
 import type { Slice } from '../../../base/time-slices.js'
@@ -25,12 +25,12 @@ import type { Environment, Tree } from '../environment/environment.js'
 import { createItemView } from './item-ranges.js'
 import { type Details, detailsText, dueKey, dueKeyBytes, dueMsOfKey, parseDetails, typeOf } from './specification.js'
 
-/** Its reads return at once. Items are views, valid until the next read. */
+/** Its reads return synchronously. Items are views, valid until the next read. */
 export class LmdbView implements View {
   readonly #view = createItemView()
   readonly #options: { readonly transaction: Transaction } | undefined
 
-  /** @param transaction a snapshot that is held; without it, lmdb's current one is read */
+  /** @param transaction a snapshot that stays open; without it, lmdb's current one is read */
   constructor(
     private readonly environment: Environment,
     readonly items: View['items'],
@@ -51,14 +51,14 @@ export class LmdbView implements View {
   }
 
   /**
-   * Visits the matches in some ranges, in order, until the slice is over. Only keys are scanned, jumping where the matcher says
-   * so, and what is wanted of the matches is read one by one. Between slices no snapshot is held, unless the caller holds one:
-   * a scan goes on after the last key that it saw.
+   * Visits the matches in some ranges, in order, until the slice is over. Only keys are scanned, jumping where the matcher allows;
+   * the wanted parts of matches are read one by one. Between slices no snapshot stays open, unless the caller keeps one: a scan
+   * continues after the last key that it saw.
    *
-   * The clock is read for every key: that costs a tenth of a step, while one call of the worst matcher costs as much as a
-   * thousand steps.
+   * The clock is read for every key. That costs a tenth of a step, while one call of the worst matcher costs as much as 1,000
+   * steps.
    *
-   * @returns the ranges that are left when time is up; undefined when the walk has ended
+   * @returns the ranges that remain when time is up; undefined when the walk is complete
    */
   visit(
     { plan: { matcher }, type, wanted, take }: Scan,
@@ -72,7 +72,7 @@ export class LmdbView implements View {
     while (range !== undefined) {
       const { end } = range
       let jump: Buffer | undefined
-      // An object without a spread: with one, a page costs a fifth more, most of it for the garbage collector.
+      // Do not spread an object here: a page would cost a fifth more, mostly for the garbage collector.
       const options = { start: from, end, transaction: this.transaction }
       for (const path of tree.getKeys(options) as Iterable<Path>) {
         const verdict = matcher === undefined || matcher(path, slice)
@@ -95,14 +95,14 @@ export class LmdbView implements View {
     return tree.getBinaryFast(path, this.#options)
   }
 
-  /** @param type if it is known; a topic of the other type is none then */
+  /** @param type if known; a topic of the other type then counts as absent */
   topic(path: Path, type: TopicType | undefined, wanted: Wanted): LmdbTopic | undefined {
     const { specifications, items } = this.environment
     const isItemEnough = type !== undefined && !wanted.head
     const record = isItemEnough ? undefined : this.#read(specifications, path)
     const stored = isItemEnough ? type : record && typeOf(record)
     if (stored === undefined || (type ?? stored) !== stored) return undefined
-    // lmdb may use the same buffer for every record, so the item is read last.
+    // lmdb may use the same buffer for every record, so read the item last.
     const details = record && wanted.head ? detailsText(record) : undefined
     const item = isItemEnough || wanted.item || wanted.version ? this.#read(items[stored], path) : undefined
     if (isItemEnough && item === undefined) return undefined
@@ -111,7 +111,7 @@ export class LmdbView implements View {
     return new LmdbTopic(path, stored, details, shown, version, this)
   }
 
-  /** The time of a topic's last update. @throws Error when it cannot be read */
+  /** The time of a topic's last update. @throws Error if it cannot be read */
   updated(path: Path): Moment | undefined {
     const record = this.#read(this.environment.updates, path)
     return record && (JSON.parse(record.toString('utf8', 0, record.length)) as Moment)
@@ -157,7 +157,7 @@ export class LmdbTopic implements StoredTopic {
   constructor(
     private readonly path: Path,
     readonly type: TopicType,
-    /** Undefined for a plain one, or one of which the head was not read. */
+    /** Undefined for a topic without properties, or if the head was not read. */
     private readonly detailsText: string | undefined,
     readonly item: Uint8Array | undefined,
     readonly version: number,
@@ -177,7 +177,7 @@ export class LmdbTopic implements StoredTopic {
     return this.detailsText === undefined
   }
 
-  /** The key of its entry in `due`, hexadecimal. If the record cannot be read, no topic owns the entry, and a sweep removes it. */
+  /** The key of its entry in `due`, hexadecimal. If the details cannot be read, no topic owns the entry, and a sweep removes it. */
   get dueId(): string | undefined {
     try {
       return this.details()?.due
@@ -206,7 +206,7 @@ function dueOf(id: string): Due {
   return { atMs: dueMsOfKey(Buffer.from(id, 'hex')), id }
 }
 
-/** Undefined if the value is no path, so that no topic can own the entry. */
+/** Undefined if the value is not a path, so no topic can own the entry. */
 function pathIn(value: Buffer): Path | undefined {
   const text = value.toString()
   return parsePath(text) === text ? (text as Path) : undefined
