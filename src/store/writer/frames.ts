@@ -1,17 +1,17 @@
-/** Frames on the writer's socket: four bytes with the length of the rest, little-endian, and the rest. */
+/** Frames on the writer's socket: four bytes with the length of the rest, little-endian, then the rest. */
 import type { Socket } from 'node:net'
 import type { ByteWriter } from '../../base/bytes.js'
 
 export const frameHeadBytes = 4
 
-/** More than the largest body, encoded; what claims to be longer is no frame. */
+/** More than the largest encoded body; a longer length is invalid. */
 const frameBytesMax = 512 * 1024 * 1024
 
 export function beginFrame(out: ByteWriter): void {
   out.uint32(0)
 }
 
-/** Ends the frame that `beginFrame` began. @returns it, with its length */
+/** Ends the frame that `beginFrame` started. @returns the frame, with its length */
 export function takeFrame(out: ByteWriter): Buffer {
   const frame = out.take()
   frame.writeUInt32LE(frame.length - frameHeadBytes)
@@ -19,16 +19,16 @@ export function takeFrame(out: ByteWriter): Buffer {
 }
 
 /**
- * Cuts what arrives on a connection into frames, and ends the connection at what is none.
+ * Cuts the data of a connection into frames, and closes the connection at an invalid one.
  *
- * @param onFrame receives the rest of each frame, in order: a view into memory that nothing changes any more. If it
- *   throws, the frame is none
- * @param onBroken gets the reason just before the connection is ended: at both ends, only a defect is one
+ * @param onFrame receives the rest of each frame, in order: a view into memory that does not change any more. If it throws, the
+ *   frame is invalid
+ * @param onBroken gets the reason just before the connection is closed: only a defect at either end is one
  */
 export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void, onBroken: (reason: Error) => void): void {
   const pieces: Buffer[] = []
   let bytes = 0
-  /** How many bytes are needed before something can be done. */
+  /** Number of bytes needed before the next step. */
   let needed = frameHeadBytes
   const end = (reason: Error): void => {
     onBroken(reason)
@@ -53,7 +53,7 @@ export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void, onB
       } catch (error) {
         return end(error as Error)
       }
-      // The rest of a connection that was just closed is sent again over the next.
+      // The rest of a connection that was just closed is sent again on the next one.
       if (socket.destroyed) return
       at += needed
     }

@@ -1,7 +1,7 @@
 /**
- * A worker's, or a tool's, end of the connection to the writer. It lasts as long as the process, across the ends of
- * writers: a new writer first says which requests its predecessor has committed, and is sent the others again (session.ts).
- * So each is carried out exactly once, and a caller only notices a slower answer.
+ * A worker's or a tool's end of the connection to the writer. It lasts as long as the process and outlives writers: a new writer
+ * first reports which requests its predecessor has committed, and is sent the others again (session.ts). So each request is
+ * executed exactly once, and a caller only notices a slower response.
  *
  * The requests of one turn of the event loop share a frame.
  */
@@ -19,20 +19,20 @@ import { beginFrame, readFrames, takeFrame } from './frames.js'
 import { type GivenUp, lateCheckMs, type Pending, Session } from './session.js'
 import { type Outcome, protocolVersion, readNotice, readOutcome, writeChange, writeOperations } from './wire.js'
 
-/** Between two attempts to connect: a writer that ended is replaced within some 50 ms. */
+/** Interval between attempts to connect: a writer that exited is replaced within about 50 ms. */
 const reconnectMs = 10
 
-/** Bytes of the random name of this end, which receipts are kept under. */
+/** Bytes of the random name of this end, under which receipts are stored. */
 const clientBytes = 8
 
-/** A frame of so many bytes is sent before the end of its turn. */
+/** A frame of this many bytes is sent before the end of its turn. */
 const frameBytesFull = 1024 * 1024
 
-/** Room for the numbers that begin a frame, and for the client's name. */
+/** Room for the numbers at the start of a frame, and for the client's name. */
 const headBytes = 64
 
 interface Caller {
-  /** Of the outcome of its request. */
+  /** The type of its request's outcome. */
   readonly type: 'boolean' | 'object'
   readonly resolve: (outcome: BatchResult | boolean) => void
   readonly reject: (reason: Error) => void
@@ -46,20 +46,20 @@ export class WriterLink implements Writing {
   #turn: Pending<Caller>[] = []
   #socket: Socket | undefined
   #isClosed = false
-  /** The end of this turn will send its frame. */
+  /** The frame will be sent at the end of this turn. */
   #endsSoon = false
-  /** A frame was reported as unreadable, and no answer has come since. */
+  /** A frame was reported as unreadable, and no outcome has arrived since. */
   #isReported = false
   #onDrained: (() => void)[] = []
   readonly #deadlines: NodeJS.Timeout
   readonly #followers = new Followers<LoggedRecord | undefined>(() => this.#sayWatching())
 
   /**
-   * Connects, now and whenever the connection ends.
+   * Connects now, and again whenever the connection closes.
    *
-   * @param onUnusable called when the writer is of a build that cannot serve this process
-   * @param onUnreadable called with the defect when something that the writer sent cannot be taken, and then not again
-   *   before an answer was
+   * @param onUnusable called if the writer's build cannot serve this process
+   * @param onUnreadable called with the defect if a frame of the writer cannot be read, and then not again before an outcome has
+   *   arrived
    */
   constructor(
     private readonly connect: () => Socket,
@@ -82,7 +82,7 @@ export class WriterLink implements Writing {
 
   readonly follow: Writing['follow'] = (onGrown) => this.#followers.add(onGrown)
 
-  /** Refuses further requests; resolves once all others are answered. */
+  /** Rejects further requests; resolves once all others are answered. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (!this.#session.isIdle) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
@@ -101,7 +101,7 @@ export class WriterLink implements Writing {
       try {
         encode(out)
       } catch (error) {
-        // A defect of the caller, which must not reach the requests of others.
+        // A defect of the caller, which must not affect other requests.
         out.cut(start)
         throw error
       }
@@ -109,7 +109,7 @@ export class WriterLink implements Writing {
     })
   }
 
-  /** Tells the writer, by a frame without requests, whether the log is watched from now on. */
+  /** Tells the writer, in a frame without requests, whether the log is watched from now on. */
   #sayWatching(): void {
     if (this.#out.length > 0) this.#endFrame()
     this.#beginFrame()
@@ -125,7 +125,7 @@ export class WriterLink implements Writing {
     })
   }
 
-  /** Begins a frame of requests, of which this is the number of the first. */
+  /** Starts a frame of requests; `first` is the number of the first one. */
   #writeHead(out: ByteWriter, first: number): void {
     beginFrame(out)
     out.double(this.#session.answeredBelow(first))
@@ -140,7 +140,7 @@ export class WriterLink implements Writing {
     if (isSent) this.#socket?.write(frame)
   }
 
-  /** Connects again, and keeps trying until it succeeds, or until the link is closed and nothing is pending. */
+  /** Reconnects. Keeps trying until it succeeds, or the link is closed and nothing is pending. */
   #reconnect(): void {
     if (this.#isClosed && this.#session.isIdle) return
     this.#session.disconnected()
@@ -148,7 +148,7 @@ export class WriterLink implements Writing {
     try {
       socket = this.connect()
     } catch {
-      // No descriptor is free, or the directory is missing for a moment.
+      // No descriptor is free, or the directory is temporarily missing.
       setTimeout(() => this.#reconnect(), reconnectMs)
       return
     }
@@ -185,11 +185,11 @@ export class WriterLink implements Writing {
     socket.write(takeFrame(out))
   }
 
-  /** The writer's first frame: what it has taken from this end, and the outcomes that may not have arrived. */
+  /** The writer's first frame: the last request that it accepted from this end, and the outcomes that may not have arrived. */
   #onGreeting(socket: Socket, from: ByteReader): void {
     const version = from.uint32()
     if (version !== protocolVersion) {
-      // No writer of this build is to be expected.
+      // No compatible writer will appear.
       const reason = `the writer speaks version ${version} of their protocol, and this process ${protocolVersion}: restart the service`
       socket.destroy()
       this.#isClosed = true
@@ -204,7 +204,7 @@ export class WriterLink implements Writing {
     if (this.#followers.isWatching) this.#sayWatching()
   }
 
-  /** Sends a request in a frame of its own. */
+  /** Sends a request in its own frame. */
   #sendAgain(socket: Socket, { number, frame, start, end }: Pending<Caller>): void {
     const out = new ByteWriter(headBytes + end - start)
     this.#writeHead(out, number)

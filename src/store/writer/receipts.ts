@@ -1,10 +1,10 @@
 /**
- * Receipts: the outcomes of each client's last requests, stored in the same transaction as what they did. After the
- * writer's death its successor knows from them what was carried out, so that nothing is done twice.
+ * Receipts: the outcomes of each client's last requests, stored in the same transaction as their effects. If the writer dies, they
+ * tell its successor which requests were executed, so that none is executed twice.
  *
- * A client is one end of a connection that outlives writers: a worker, or a tool. An outcome is kept until the client has
- * said that it has it; all outcomes of a client disappear some time after it has gone. If they cannot be read, the client is
- * told that those of all its requests until then are unknown: nobody knows which of them were carried out.
+ * A client is one end of a connection that outlives writers: a worker or a tool. An outcome is kept until the client has confirmed
+ * it; all outcomes of a client are removed some time after it has disconnected. If they cannot be read, the client gets an unknown
+ * outcome for each of its requests so far, because it is unclear which of them were executed.
  */
 
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
@@ -17,20 +17,20 @@ import { beginFrame, frameHeadBytes, takeFrame } from './frames.js'
 import { readOutcome, writeOutcome } from './wire.js'
 
 interface Outcomes {
-  /** The frame, whose first bytes are its length. */
+  /** The frame, which starts with its length. */
   readonly frame: Buffer
   readonly lastNumber: number
 }
 
 export class Receipt {
-  /** The number of the last request that this process has taken from it. */
+  /** The number of the last request that this process has accepted from the client. */
   lastTaken = 0
-  /** Why the stored outcomes cannot be read, until the client is told; undefined if they can. */
+  /** Why the stored outcomes cannot be read, until the client is notified; undefined if they can. */
   damage: Error | undefined
   /** The client has every outcome up to this number. */
   #acknowledged = 0
   readonly #out = new ByteWriter()
-  /** Of those in `#out`. */
+  /** The highest number in `#out`. */
   #lastNumber = 0
   #kept: Outcomes[] = []
   #unsent: Buffer[] = []
@@ -64,7 +64,7 @@ export class Receipt {
     if (known > 0) this.#kept.splice(0, known)
   }
 
-  /** The client has given its requests the numbers up to this one: where stored outcomes are damaged, those are unknown. */
+  /** Called with the highest number that the client has given to a request: if stored outcomes are damaged, all up to it are unknown. */
   takeGiven(lastNumber: number): void {
     if (this.damage === undefined) return
     const unknown = new StoreError('unknown_outcome', 'the record of its outcome cannot be read', {
@@ -101,7 +101,7 @@ export class Receipts {
   readonly #all = new Map<string, Receipt>()
   readonly #changed = new Set<Receipt>()
 
-  /** @param stored of an earlier writer, by client @param onUnreadable called for each client with damaged receipts */
+  /** @param stored the receipts of an earlier writer, by client @param onUnreadable called for each client with damaged receipts */
   constructor(stored: readonly (readonly [string, Buffer])[], onUnreadable: (reason: Error) => void = () => {}) {
     for (const [name, record] of stored) {
       const receipt = new Receipt(name, record)
@@ -115,45 +115,45 @@ export class Receipts {
     return [...this.#all.keys()]
   }
 
-  /** The client may be new. */
+  /** A client's receipt, created if new. */
   of(name: string): Receipt {
     const known = this.#all.get(name) ?? new Receipt(name)
     this.#all.set(name, known)
     return known
   }
 
-  /** To be called within a transaction, with what came of a request in it. */
+  /** Call within a transaction, with the outcome of a request in it. */
   add(receipt: Receipt, number: number, outcome: BatchResult | boolean | Error): void {
     receipt.add(number, outcome)
     this.#changed.add(receipt)
   }
 
-  /** To be called last in each transaction: stores what was added. */
+  /** Call last in each transaction: stores the added outcomes. */
   put(changes: Changes): void {
     for (const receipt of this.#changed) changes.put('receipts', receipt.name, receipt.record())
   }
 
-  /** The receipts that `put` stored since the last call. */
+  /** Returns the receipts that `put` stored after the last call. */
   takeChanged(): readonly Receipt[] {
     const changed = [...this.#changed]
     this.#changed.clear()
     return changed
   }
 
-  /** Forgets a client for good, once its record is removed. */
+  /** Forgets a client after its record was removed. */
   forget(name: string): void {
     this.#all.delete(name)
   }
 }
 
-/** Requests by the writer itself, by a client, or to remove the receipts of clients. */
+/** Requests from the writer itself or from a client, or to remove the receipts of clients. */
 export type WriterRequest =
   | { readonly request: Request; readonly from?: { readonly receipt: Receipt; readonly number: number } }
   | { readonly forgotten: () => readonly string[]; readonly clients: number }
 
 export type WriterOutcome = Outcome | Error
 
-/** Decides requests as `decider` does, and keeps the outcomes of clients' requests in the same commit. */
+/** Decides requests like `decider`, and stores the outcomes of clients' requests in the same commit. */
 export function withReceipts(
   decider: Decider<Request, Outcome>,
   receipts: Receipts,
@@ -164,7 +164,7 @@ export function withReceipts(
     begin(stored, moment) {
       const group = decider.begin(stored, moment)
       const forgotten: string[] = []
-      /** Outcomes with versions, which are known at the end. */
+      /** Outcomes with versions, which are known only at the end. */
       const late: Parameters<Receipts['add']>[] = []
       return {
         decide(asked) {

@@ -1,7 +1,6 @@
 /**
- * The writer's end of the connections: takes the requests of workers and tools, has each carried out in the next
- * transaction, and answers when that is on disk. What a request does is decided in core/write/; that it is done once, by
- * receipts.ts.
+ * The writer's end of the connections: accepts the requests of workers and tools, has each executed in the next transaction, and
+ * answers once that is on disk. core/write/ decides the effect of a request, receipts.ts that it happens only once.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -15,25 +14,25 @@ import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
 import type { Receipt, Receipts, WriterRequest } from './receipts.js'
 import { protocolVersion, readRequest, writeNotice } from './wire.js'
 
-/** Bytes of operations that the writer has read from one worker and not carried out; the rest waits in the worker. */
+/** Limit on bytes of operations read from one worker and not executed; the rest waits in the worker. */
 export const bytesQueuedByClientMax = 64 * 1024 * 1024
 
-/** How long the last answers of a writer that ends may take to leave. */
+/** Time limit for sending the last outcomes of a stopping writer. */
 const lastAnswersMs = 1000
 
-/** Names of clients are keys of lmdb, which would fail a whole transaction for the sake of one. */
+/** Client names become lmdb keys; an invalid one would abort the whole transaction. */
 const clientName = /^[\w-]{1,64}$/
 
-/** Room for the numbers of a greeting, and for those of a notice. */
+/** Room for the numbers of a greeting or a notice. */
 const headBytes = 64
 
-/** An empty frame, which says that the log has grown. */
+/** An empty frame: the log has grown. */
 const emptyNotice = Buffer.alloc(frameHeadBytes)
 
-/** A longer value is not sent: with so many keys, to read the log costs little for each of them. */
+/** Longer records are not sent: with that many keys, reading the log costs little per key. */
 const noticeValueBytesMax = 8 * 1024
 
-/** A client that has so many bytes to read is sent empty notices, so that one that hangs costs little memory. */
+/** Clients with more unread bytes get empty notices, so that a hung one costs little memory. */
 const unreadBytesMax = 64 * 1024
 
 interface Connection {
@@ -47,22 +46,22 @@ interface Connection {
   isWatching: boolean
 }
 
-/** Its decider is that of `withReceipts`, over the same receipts. */
+/** Uses the decider of `withReceipts`, with the same receipts. */
 interface WriterCommits {
-  /** @param settle called once, with the reason why the request, or its whole commit, is not on disk, if it is not */
+  /** @param settle called once; with the reason if the request, or its whole commit, is not on disk */
   submit(request: WriterRequest, settle: (settled: object) => void): void
   close(): Promise<void>
 }
 
 export class WriterServer {
   readonly #connections = new Map<string, Connection>()
-  /** When the clients without a connection were last seen, in ms of performance.now(). */
+  /** When each client without a connection was last seen, in ms of performance.now(). */
   readonly #gone = new Map<string, number>()
   readonly #forgetting: NodeJS.Timeout
   #isStopped = false
   #frames = 0
 
-  /** @param onUnreadable called with an unreadable message of a client: a defect, reported only to the request in question */
+  /** @param onUnreadable called with an unreadable message of a client: a defect, reported only to the affected request */
   constructor(
     private readonly commits: WriterCommits,
     private readonly receipts: Receipts,
@@ -73,7 +72,7 @@ export class WriterServer {
     this.#forgetting.unref()
   }
 
-  /** Frames taken since the start. */
+  /** Number of frames received so far. */
   get frames(): number {
     return this.#frames
   }
@@ -90,7 +89,7 @@ export class WriterServer {
     readFrames(socket, take, this.onUnreadable)
   }
 
-  /** Takes no more requests, answers those that were taken, and closes the connections. */
+  /** Accepts no more requests, answers the accepted ones, and closes the connections. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearInterval(this.#forgetting)
@@ -103,7 +102,7 @@ export class WriterServer {
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
 
-  /** To be called when a transaction is on disk: sends what came of its requests. @param record its record in the log */
+  /** Call when a transaction is on disk: sends the outcomes of its requests. @param record its record in the log */
   readonly answerAll = (record: LoggedRecord | undefined): void => {
     for (const receipt of this.receipts.takeChanged()) this.#answer(receipt)
     if (record === undefined) return
@@ -148,7 +147,7 @@ export class WriterServer {
     receipt.acknowledge(from.double())
     let number = from.double()
     const isWatching = from.byte() === 1
-    // The client may not have seen commits from before this frame.
+    // The client may have missed commits made before this frame arrived.
     if (isWatching && !connection.isWatching) connection.socket.write(emptyNotice)
     connection.isWatching = isWatching
     if (number <= receipt.lastTaken) throw new RangeError('a request was sent twice')
@@ -159,7 +158,7 @@ export class WriterServer {
         const request = readRequest(from, frame)
         this.#submit(connection, number, request, from.position - start)
       } catch (error) {
-        // Where the next request begins is not known: the client sends the rest again over the next connection.
+        // The start of the next request is unknown: the client sends the rest again over the next connection.
         this.#refuse(receipt, number, error as Error)
         throw error
       }
@@ -168,7 +167,7 @@ export class WriterServer {
     this.#regulate(connection)
   }
 
-  /** @param bytes those of the request in its frame, which also has constraints, unlike what is written */
+  /** @param bytes the size of the request in its frame, including constraints, which are not written */
   #submit(connection: Connection, number: number, request: Request, bytes: number): void {
     const { receipt } = connection
     const operations = 'operations' in request ? request.operations.length : 1
@@ -181,25 +180,25 @@ export class WriterServer {
       if (!('error' in settled)) return
       const failure = settled.error as StoreError
       if (failure.kind === 'unknown_outcome') this.#onBroken()
-      // Any other failure means that this process ends, and that its successor will know what became of the request.
+      // After any other failure this process exits, and its successor knows the outcome of the request.
       if (failure.kind === 'full') this.#refuse(receipt, number, failure)
     })
   }
 
-  /** Answers a request that does nothing in any transaction. */
+  /** Answers a request that has no effect in any transaction. */
   #refuse(receipt: Receipt, number: number, failure: Error): void {
     receipt.add(number, failure)
     process.nextTick(() => this.#answer(receipt))
   }
 
-  /** The receipts hold outcomes of a transaction that is not on disk: nothing may leave this process any more. */
+  /** The receipts hold outcomes of a transaction that is not on disk: nothing more may leave this process. */
   #onBroken(): void {
     this.#isStopped = true
     for (const { socket } of this.#connections.values()) socket.destroy()
     this.#connections.clear()
   }
 
-  /** Stops reading from a client of which much is queued, so that the others get their turn and memory is bounded. */
+  /** Stops reading from a client with much queued work, so that the others get their turn and memory is bounded. */
   #regulate({ socket, operations, bytes }: Connection): void {
     const isMuch = operations > operationsInOneCommitMax || bytes > bytesQueuedByClientMax
     if (isMuch) socket.pause()
@@ -223,7 +222,7 @@ export class WriterServer {
     )
     if (names.length === 0) return
     for (const name of names) this.#gone.delete(name)
-    // Not those that have come back meanwhile.
+    // Excludes clients that have reconnected since.
     const stillGone = (): readonly string[] => names.filter((name) => !this.#connections.has(name))
     this.commits.submit({ forgotten: stillGone, clients: names.length }, (settled) => {
       if ('error' in settled) for (const name of stillGone()) this.#gone.set(name, performance.now())

@@ -1,21 +1,21 @@
 /**
- * The requests of one client of the writer, across connections and writers: numbered, kept until they are answered, sent again
- * to the next writer, and given up in the end. Pure: it is told what happens, and when, and says what follows; nothing is sent
- * or waited for here. The writer's side of the same protocol is receipts.ts.
+ * The requests of one client of the writer, across connections and writers: numbered, kept until they are answered, sent again to
+ * the next writer, and finally abandoned. Pure: it receives events and their times, and returns the next steps; it sends nothing
+ * and waits for nothing. receipts.ts is the writer's side of the protocol.
  */
 import { strict as assert } from 'node:assert'
 import { commitDeadlineMs, writerClientGoneMs } from '../../settings/limits.js'
 import { StoreError } from '../errors.js'
 
-/** The wait for any answer before requests are given up: longer than a writer may hang, so the next can answer. */
+/** The wait for any outcome before requests are abandoned: longer than a writer may hang, so that the next one can answer. */
 const writerAnswerMsMax = commitDeadlineMs + 2000
 
 assert(writerClientGoneMs > writerAnswerMsMax)
 
-/** Writers that a request may outlive before its outcome is reported as unknown: it may be what they die of. */
+/** How many writers may die with a request in flight before its outcome is reported as unknown: the request may be killing them. */
 export const writerSendsMax = 3
 
-/** Between two checks for requests that nobody answers. */
+/** Interval between checks for requests that no writer answers. */
 export const lateCheckMs = 500
 
 /** A check this late means that this process was suspended or starved. */
@@ -25,12 +25,12 @@ export interface Pending<Caller> {
   readonly number: number
   readonly sinceMs: number
   readonly caller: Caller
-  /** Its bytes in `frame`. */
+  /** The start of its bytes in `frame`. */
   readonly start: number
   readonly end: number
-  /** Undefined until its frame is ended. */
+  /** Undefined until its frame is complete. */
   frame: Buffer | undefined
-  /** How often it was sent over a connection that the writer ended, perhaps because of it; or is, over the present one. */
+  /** How often it was sent, counting only the present connection and those that the writer closed, perhaps because of it. */
   sends: number
 }
 
@@ -43,10 +43,10 @@ export class Session<Caller> {
   /** In the order of their numbers. */
   readonly #pending = new Map<number, Pending<Caller>>()
   #lastNumber = 0
-  /** The writer has said what it knows of this end, so requests can be sent. */
+  /** The writer has reported the state of this client, so requests can be sent. */
   #isGreeted = false
   #hasEndedConnection = false
-  /** As the writer last said. */
+  /** As the writer last reported. */
   #lastTaken = 0
   #progressAtMs: number
   #checkedAtMs: number
@@ -64,13 +64,13 @@ export class Session<Caller> {
     return this.#pending.size === 0
   }
 
-  /** The number of the last request of which it and all before it are answered, of those before `next`. */
+  /** The highest number, below `next`, up to which all requests are answered. */
   answeredBelow(next: number): number {
     const [oldest = next] = this.#pending.keys()
     return oldest - 1
   }
 
-  /** Adds a request, whose bytes are from `start` to `end` of a frame that is still growing. */
+  /** Adds a request; its bytes are those from `start` to `end` of a frame that is still growing. */
   add(caller: Caller, start: number, end: number, nowMs: number): Pending<Caller> {
     const number = ++this.#lastNumber
     if (this.isIdle) this.#progressAtMs = nowMs
@@ -79,7 +79,7 @@ export class Session<Caller> {
     return pending
   }
 
-  /** The frame of these requests has ended. @returns whether it is sent now */
+  /** The frame of these requests is complete. @returns whether it is sent now */
   endFrame(requests: readonly Pending<Caller>[], frame: Buffer): boolean {
     for (const pending of requests) {
       pending.frame = frame
@@ -88,23 +88,23 @@ export class Session<Caller> {
     return this.#isGreeted
   }
 
-  /** The connection has ended, or there is none yet. */
+  /** The connection has closed, or is not open yet. */
   disconnected(): void {
     this.#isGreeted = false
   }
 
-  /** This end is about to end the connection, since something could not be read. */
+  /** This end is about to close the connection, because something could not be read. */
   endsConnection(): void {
     this.#hasEndedConnection = true
   }
 
   /**
-   * A writer has answered the greeting, and its outcomes that may not have arrived were taken before.
+   * A writer has answered the greeting; its outcomes that may not have arrived were processed before.
    *
-   * Every request that it has not taken is sent again, each in a frame of its own. Any of them may be what a writer dies of;
-   * none is why this end ended the connection, or why a writer did that has refused one since.
+   * Every request that it has not accepted is sent again, each in its own frame. Any of them may kill a writer; none is suspect if
+   * this end closed the connection, or if the writer did so and has rejected a request since.
    *
-   * @param lastTaken the number of the last request that it has taken; 0 for a writer that has taken none
+   * @param lastTaken the number of the last request that it has accepted; 0 without such a request
    */
   greeted(
     lastTaken: number,
@@ -114,7 +114,7 @@ export class Session<Caller> {
     readonly givenUp: readonly GivenUp<Caller>[]
   } {
     const areSuspect = !this.#hasEndedConnection && lastTaken <= this.#lastTaken
-    // From a writer that has replaced another, an answer may be expected.
+    // A writer that has replaced another may still answer.
     if (lastTaken === 0) this.#progressAtMs = nowMs
     this.#isGreeted = true
     this.#hasEndedConnection = false
@@ -134,7 +134,7 @@ export class Session<Caller> {
     return { again, givenUp }
   }
 
-  /** An outcome has come. @returns its request; undefined if it was given up, or the outcome came before */
+  /** An outcome has arrived. @returns its request; undefined if it was abandoned, or the outcome arrived before */
   answered(number: number, nowMs: number): Pending<Caller> | undefined {
     this.#progressAtMs = nowMs
     const pending = this.#pending.get(number)
@@ -143,8 +143,8 @@ export class Session<Caller> {
   }
 
   /**
-   * Gives up the requests that have waited long while no writer has answered any; to be called each `lateCheckMs`. After a
-   * suspension, answers may be in the socket that were not read, so the wait begins anew.
+   * Abandons requests that have waited long while no writer has answered any; call every `lateCheckMs`. After a suspension the
+   * socket may hold unread outcomes, so the wait restarts.
    */
   giveUpLate(nowMs: number): readonly GivenUp<Caller>[] {
     if (nowMs - this.#checkedAtMs > suspendedMsMin) this.#progressAtMs = nowMs

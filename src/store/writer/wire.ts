@@ -1,18 +1,18 @@
 /**
- * What a process asks of the writer, and what the writer answers, as bytes. What is asked has a meaning (operations,
- * changes of API keys), never keys and records: what follows from it is decided by the writer. What it means that a
- * request is numbered, and answered once, is in session.ts and receipts.ts.
+ * The wire format of requests to the writer and of its outcomes. A request carries operations or changes of API keys, never keys
+ * and records of lmdb: the writer decides its effect. session.ts and receipts.ts number the requests and ensure that each is
+ * answered once.
  *
  *     to the writer      hello:     protocol, client, last number answered, 1, last number given
- *                        requests:  last number below which all are answered, number of the first, whether it watches the
+ *                        requests:  number up to which all are answered, number of the first, whether it watches the
  *                                   log, requests
  *     from the writer    hello:     protocol, last number taken, outcomes
  *                        outcomes:  each its number, its kind, and the rest
- *                        notice:    nothing at all, or 0 and the record of a commit: the log has grown
+ *                        notice:    nothing, or 0 and the record of a commit: the log has grown
  *
- * A client that watches the log gets a notice at once, and after each commit that changed topics. A notice with the record
- * saves it from reading the log to learn that nothing concerns it. Long records are not sent, and none to a client whose
- * hello has no 1, such as one of version 1.0.0.
+ * A client that watches the log gets a notice immediately, and after each commit that changed topics. A notice with the record
+ * saves the client from reading the log if no change affects it. Long records are not sent, nor is any record sent to a client
+ * whose hello has no 1, such as one of version 1.0.0.
  */
 
 import type { ByteReader, ByteWriter } from '../../base/bytes.js'
@@ -36,10 +36,10 @@ import {
   type WriteRefusal,
 } from '../topics.js'
 
-/** Of this format. A process of another build is refused if its number differs. */
+/** The version of this format. A process of another build is rejected if its version differs. */
 export const protocolVersion = 3
 
-/** Of operations, their result; of a change, whether anything changed. */
+/** For operations, their result; for a change, whether anything changed. */
 export type Outcome = BatchResult | boolean | Error
 
 const requestKinds = { operations: 1, change: 2, eachOperation: 3 } as const
@@ -50,10 +50,10 @@ const isString = 0b1000
 const hasProperties = 0b1_0000
 const hasConstraint = 0b10_0000
 const hasConstraintText = 0b100_0000
-/** A writer of 1.0.0 skips it, and gives no version. */
+/** A writer of 1.0.0 ignores this flag, and sends no version. */
 const asksVersion = 0b1000_0000
 
-/** Copies everything of the operations. */
+/** Copies all parts of the operations. */
 export function writeOperations(out: ByteWriter, operations: readonly WriteOperation[], isAtomic: boolean): void {
   out.byte(isAtomic ? requestKinds.operations : requestKinds.eachOperation)
   out.uint32(operations.length)
@@ -122,12 +122,15 @@ function readConstraint(from: ByteReader, flags: number): WriteAction['constrain
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
-/** Outcomes of one operation, each with a number; an increment has one more, and a text. A version precedes its outcome. */
+/**
+ * Outcomes of one operation, each with a number. An increment has its own number, followed by the new value. A version precedes its
+ * outcome.
+ */
 const ofOne = [...effects, ...refusals]
 const incremented = 15
 const versioned = 14
 
-/** In the place of an outcome's number, which is greater. */
+/** Marks a notice; the numbers of outcomes start at 1. */
 const noticeNumber = 0
 
 export function writeNotice(out: ByteWriter, { before, version, total, keys }: LoggedRecord): void {
@@ -139,7 +142,10 @@ export function writeNotice(out: ByteWriter, { before, version, total, keys }: L
   out.raw(keys)
 }
 
-/** Its keys are a view of the frame; undefined without a record. @returns `outcomes`, nothing read, if it has those */
+/**
+ * Reads a notice; undefined if it has no record. Its keys are a view of the frame. @returns `outcomes`, with nothing read, if the
+ * frame has those
+ */
 export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefined {
   if (!from.hasMore) return undefined
   if (from.peekDouble() !== noticeNumber) return 'outcomes'
@@ -148,7 +154,7 @@ export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefi
   return { before, version: from.double(), total: from.double(), keys: from.rest() }
 }
 
-/** The kinds of outcomes. Lower ones are that of a single operation. */
+/** The kinds of outcomes. Lower numbers are the outcomes of a single operation. */
 const outcomeKinds = { operations: 16, refused: 17, changed: 18, unchanged: 19, storeError: 20, error: 21 } as const
 
 export function writeOutcome(out: ByteWriter, number: number, outcome: Outcome): void {
