@@ -1,9 +1,9 @@
 /**
- * Opens the engine at a postgres:// address: assembles the parts of this folder into a `TopicStore`. Any number of
- * processes of any number of hosts may have it open at the same time, so writes are never paused.
+ * Opens the engine at a postgres:// address: assembles the parts of this folder into a `TopicStore`. Any number of processes on any
+ * number of hosts may have it open at the same time, so writes are never paused.
  *
- * The engine may be away at any time, including at the start. A caller that can wait gets the store anyway, and every
- * request is rejected until the engine is reached and its schema and settings are found to be usable.
+ * The engine may be down at any time, including at the start. A caller that can wait gets the store anyway, and every request is
+ * rejected until the engine is reached and its schema and settings are found to be usable.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Moment } from '../../base/clock.js'
@@ -30,10 +30,10 @@ import { readClock, type Statement } from './sql/statement.js'
 import { createStats } from './stats.js'
 import { createEngine } from './view/engine.js'
 
-/** How long, in ms, an unreachable engine is tried for a caller that cannot wait longer: it may be restarting. */
+/** How long, in ms, to keep trying an unreachable engine for a caller that cannot wait longer: it may be restarting. */
 const patienceMs = 6000
 
-/** After this long, in ms, a caller that can wait gets its store, although the engine has not answered. */
+/** After this time, in ms, a caller that can wait gets its store even if the engine has not answered. */
 const handOverMs = 3000
 
 const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it has not responded yet')
@@ -41,20 +41,20 @@ const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be 
 export interface PostgresOptions {
   /** Processes of this host that share its part of the engine's sessions; 1 by default. */
   readonly sharers?: number
-  /** Fetches wait for proof that the engine is still the primary; see connection/fence.ts. */
+  /** If true, fetches wait for proof that the engine is still the primary; see connection/fence.ts. */
   readonly fencedReads?: boolean
   /** Approximate; `changesKeptDefault` by default. */
   readonly changesKept?: number
   /**
-   * For callers that can wait: they get the store at once, and this is called if the engine, once reached, proves
-   * unusable. Without it the store is returned only when the engine was reached and is usable.
+   * For callers that can wait: they get the store immediately, and this is called if the engine, once reached, proves unusable.
+   * Without it the store is returned only after the engine was reached and is usable.
    */
   readonly onUnusable?: (reason: Error) => void
 }
 
 /**
- * @throws Error when the engine refuses access, its schema is missing or does not fit this program, its commits are not
- *   durable, or it cannot store every text; without `onUnusable` also when it cannot be reached
+ * @throws Error if the engine refuses access, its schema is missing or does not fit this program, its commits are not durable, or
+ *   it cannot store every text; without `onUnusable` also if it is unreachable
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
   const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable } = options
@@ -71,7 +71,7 @@ export async function openPostgresStore(address: string, options: PostgresOption
   return createStore(connections, contact, fencedReads, changesKept)
 }
 
-/** An engine that cannot be reached is tried again for `waitMs`. */
+/** Retries an unreachable engine for `waitMs`. */
 async function problemOf(connections: Connections, fencedReads: boolean, waitMs: number): Promise<Error | undefined> {
   const deadline = performance.now() + waitMs
   for (;;) {
@@ -89,7 +89,7 @@ async function problemOf(connections: Connections, fencedReads: boolean, waitMs:
 }
 
 /**
- * The settings of the engine that topicd requires: what it acknowledges must be on disk, it must be able to store every text,
+ * The settings of the engine that topicd checks: acknowledged commits must be on disk, the engine must be able to store every text,
  * and fenced reads need a standby. An engine that does not know a setting cannot have a wrong value for it.
  */
 const settings = ['fsync', 'server_encoding', 'synchronous_standby_names'] as const
@@ -99,7 +99,7 @@ const readSettings: Statement<Record<(typeof settings)[number], string | null>> 
   text: `select ${settings.map((name) => `current_setting('${name}', true) as ${name}`).join(', ')}`,
 }
 
-/** @throws Error whose message says what to change; StoreError when the engine cannot be reached */
+/** @throws Error whose message tells users what to change; StoreError if the engine is unreachable */
 async function requireSettings({ read }: Pick<Connections, 'read'>, fencedReads: boolean): Promise<void> {
   const [row] = await read(readSettings, [])
   if (row?.fsync === 'off')
@@ -153,7 +153,7 @@ function createStore(
   }
 }
 
-/** Leads while the process holds the lease: what it asks of the store is not carried out later. */
+/** Leads while the process holds the lease: requests made during a term are not executed after it. */
 function leadBy(engine: Engine, committer: Committer, lease: Lease): Lead {
   return (work) =>
     lease.whileHeld((lost) => {
@@ -165,7 +165,7 @@ function leadBy(engine: Engine, committer: Committer, lease: Lease): Lead {
     })
 }
 
-/** See `migrateSchema`. @throws Error whose message says what to do */
+/** See `migrateSchema`. @throws Error whose message tells users what to do */
 export async function migratePostgresStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   const connections = new Connections(address, 1)
   try {

@@ -1,6 +1,6 @@
 /**
- * Small records as rows: API keys and when they were used are columns of one table, `meta` has numbers. The names and forms of
- * records are those that core/ gives them.
+ * Small records as rows: API keys and their last uses are columns of one table, `meta` has numbers. core/ defines the names and
+ * formats of records.
  */
 import { strict as assert } from 'node:assert'
 import { keysRevisionName } from '../core/write/records.js'
@@ -19,7 +19,7 @@ const readUses: Statement<{ name: string; used: string }> = {
   text: 'select name, used from topicd.api_keys where used is not null order by name',
 }
 
-/** A number in `meta`, by its name. */
+/** Reads a number in `meta` by its name. */
 export const readNumber: Statement<{ value: string }> = {
   name: 'read_meta',
   text: 'select value from topicd.meta where name = $1',
@@ -48,7 +48,7 @@ const putNumber: Statement<never> = {
     on conflict (name) do update set value = excluded.value`,
 }
 
-/** The name in `meta` of the only record of core/ there. */
+/** The name, in `meta`, of the only record that core/ has there. */
 const keysRevisionColumn = 'keys_revision'
 
 /** In the order of their names. */
@@ -75,7 +75,7 @@ export interface RecordPut {
   readonly value: Buffer | undefined
 }
 
-/** Changes records, within a transaction. All hosts wait for it, so the many uses of keys are one statement. */
+/** Changes records, within a transaction. All hosts wait for the transaction, so all uses of keys are one statement. */
 export async function putRecords(write: Execute, puts: readonly RecordPut[]): Promise<void> {
   for (const { table, name, value } of puts) {
     if (table === 'keys')
@@ -85,7 +85,7 @@ export async function putRecords(write: Execute, puts: readonly RecordPut[]): Pr
       await write(putNumber, [keysRevisionColumn, numberOf(value) ?? 0])
     }
   }
-  // A key that is removed takes the time of its last use along.
+  // Removing a key also removes the time of its last use.
   const uses = puts.filter(({ table, value }) => table === 'keyUses' && value !== undefined)
   if (uses.length === 0) return
   const names = textArray(uses.map(({ name }) => Buffer.from(name)))

@@ -1,14 +1,14 @@
 /**
- * The tables, their migrations, and the check that this program can work with the stored tables. They are in a schema
- * of their own, `topicd`, so that other applications can share the database.
+ * The tables, their migrations, and the check that this program can work with the stored tables. They have their own schema,
+ * `topicd`, so that other applications can share the database.
  *
  *     topics     one row per topic, in tree order by its key (topics/key.ts); pages use the second index, by type and
  *                key, so that topics of the other type cost them nothing
- *     api_keys   name → record (JSON), and when the key was last used
- *     log        which topics each commit changed, in the order of the commits
+ *     api_keys   name → record (JSON), and the time of the key's last use
+ *     log        the topics that each commit changed, in the order of the commits
  *     meta       name → number: the schema's version, the oldest program that can use it, the revision of the API keys,
  *                a random number that identifies the store, and the row that every commit locks (commit/function.ts)
- *     leases     name → holder, and when the lease expires by the engine's clock
+ *     leases     name → holder, and the lease's expiry by the engine's clock
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { versionsPerMs } from '../../topics/version.js'
@@ -24,23 +24,23 @@ const createMeta = `
   insert into topicd.meta (name, value) values ('schema_version', 0) on conflict (name) do nothing`
 
 /**
- * Creates the tables, and may be repeated: two migrations at once, or one that was interrupted, do no harm.
+ * Creates the tables, and may be repeated: concurrent or interrupted migrations do no harm.
  *
- * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text as it was set. `properties` is
- * JSON, or null for none. `created` and `updated` are ms since the epoch by the engine's clock. `due` is the earliest time at
- * which the REMOVAL policy may be due, 0 while its clause waits, null for none. `generation` is a random number that
- * distinguishes a topic from earlier and later ones at the same path. `version` is that of the last change (topics/version.ts).
+ * `type` is 1 for json, 2 for string. `item` is the fetch result item, with the value's text exactly as it was set. `properties` is
+ * JSON, or null for a topic without properties. `created` and `updated` are Unix times in ms by the engine's clock. `due` is the
+ * earliest time at which the REMOVAL policy may be due, 0 while its clause waits, null if it is never due. `generation` is a random
+ * number that distinguishes a topic from earlier and later ones at the same path. `version` is the version of the last change
+ * (topics/version.ts).
  *
- * A row of `log` has the keys of the topics that one commit changed (store/logged-keys.ts), the version of its last change, and
- * how many changes there have been by then. The last row is never removed; the first has no keys.
+ * A row of `log` has the keys of the topics that one commit changed (store/logged-keys.ts), the version of its last change, and the
+ * running total of changes. The last row is never removed; the first has no keys.
  *
  * `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index: `on conflict (key)` checks no
- * other, so of two concurrent creations the later would fail.
+ * other, so the later of two concurrent creations would fail.
  *
- * The index by type and key has a condition, so that no statement without it (`hasType`) uses the index. To a planner whose
- * statistics say that there are hardly any topics, reading the whole index looks as cheap as looking up a key in the
- * primary one, and plans are made once: a tree that grows from that moment would be read entirely for each fetch by path,
- * until the next ANALYZE.
+ * The index by type and key has a condition, so that no statement without it (`hasType`) uses the index. If the statistics show
+ * almost no topics, the planner considers reading the whole index as cheap as looking up a key in the primary one, and statements
+ * are planned once. If the tree grew after that, each fetch by path would read it entirely, until the next ANALYZE.
  */
 const createTables = `
   create table if not exists topicd.topics (
@@ -60,9 +60,9 @@ const createTables = `
   insert into topicd.meta (name, value) values ('keys_revision', 0) on conflict (name) do nothing`
 
 /**
- * Creates the indexes, the one log, whose versions are greater than those that topics have, and the functions that commit. Both
- * for new tables and for those of 1.0.0: places in its log, a table `changes` in lanes, are none in this one, so the store gets
- * another id.
+ * Creates the indexes, the single log, whose versions are greater than those of all topics, and the functions that commit. Applies
+ * to new tables and to those of 1.0.0. That release had a log in lanes, the table `changes`; its places are invalid in this log, so
+ * the store gets a new id.
  */
 const completeSchema = `
   drop index if exists topicd.topics_by_type, topicd.topics_due;
@@ -84,15 +84,15 @@ const completeSchema = `
   ${commitFunction};
   ${orderFunction}`
 
-/** The version of the schema of 1.0.0, the only former one that is migrated. */
+/** The schema version of 1.0.0, the only earlier one that is migrated. */
 const releasedVersion = 4
 
 const schemaVersion = 6
 
 /**
- * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only
- * adds what older programs ignore leaves it unchanged, so that hosts can be upgraded one after another once the schema
- * is migrated. A program that does not know the one log would change topics without it.
+ * The oldest program that works with this program's schema, named by the version that it migrates to. A step that only adds parts
+ * that older programs ignore leaves it unchanged, so that hosts can be upgraded one at a time once the schema is migrated. A
+ * program that does not know the single log would change topics without logging.
  */
 const oldestProgram = 6
 
@@ -110,13 +110,13 @@ const raiseVersion: Statement<never> = {
 /** SQLSTATEs of a missing schema or table. */
 const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
-/** SQLSTATEs of two migrations at the same time: they create the same thing, or wait for each other. */
+/** SQLSTATEs of two migrations at the same time: they create the same object, or wait for each other. */
 const raceStates: readonly (string | undefined)[] = ['23505', '40P01', '42710', '42P06', '42P07', '40001', 'XX000']
 
 const raceAttemptsMax = 20
 const raceMs = 100
 
-/** 0 if there is no schema. */
+/** The version of the stored schema; 0 without a schema. */
 async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   try {
     const [row] = await read(readNumber, ['schema_version'])
@@ -127,12 +127,12 @@ async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   }
 }
 
-/** Accepts this program's version, or a later one that allows it. @throws Error whose message says what to run */
+/** Accepts this program's version, or a later one that allows it. @throws Error whose message tells users what to run */
 export async function requireSchema(connections: Pick<Connections, 'read'>): Promise<void> {
   const version = await versionOf(connections)
   if (version === schemaVersion) return
   if (version > schemaVersion) {
-    // A schema without this row was made by a program that did not store it, and is only for programs of its own version.
+    // A schema without this row was created by a program that did not store it, and only programs of the same version may use it.
     const [oldest] = await connections.read(readNumber, ['oldest_program'])
     if (Number(oldest?.value ?? version) <= schemaVersion) return
     throw new Error(
@@ -146,7 +146,10 @@ export async function requireSchema(connections: Pick<Connections, 'read'>): Pro
   throw new Error(`${problem}: run "topicd migrate" with the same --store`)
 }
 
-/** Leaves a later schema unchanged. @throws Error if it does not allow this program, or if the schema predates 1.0.0 */
+/**
+ * Migrates the schema; leaves a later one unchanged. @throws Error if a later one does not allow this program, or the schema
+ * predates 1.0.0
+ */
 export async function migrateSchema(connections: Connections): Promise<{ readonly from: number; readonly to: number }> {
   const from = await versionOf(connections)
   if (from > schemaVersion) {
@@ -165,7 +168,7 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
   return { from, to: schemaVersion }
 }
 
-/** Repeats after a race: `if not exists` checks before it creates, so a concurrent migration can come in between. */
+/** Retries after a race: `if not exists` checks before it creates, so a concurrent migration can interfere in between. */
 async function define(connections: Connections, text: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,10 +1,10 @@
-/** Metrics by the engine's own estimates, because counting reads a whole index. While it is down: the last result. */
+/** Metrics from the engine's own estimates, because counting reads a whole index. While the engine is down: the last result. */
 import type { Awaitable } from '../../base/awaitable.js'
 import type { LogRange } from '../changes.js'
 import type { StoreStats } from '../monitoring.js'
 import type { Execute, Statement } from './sql/statement.js'
 
-/** The engine counts live rows as they change; after a crash that count is lost, and the last `analyze` is used. */
+/** The engine counts live rows as they change; a crash loses that count, and the last `analyze` is used. */
 const estimate: Statement<{ topics: string; bytes: string }> = {
   name: 'estimate_stats',
   text: `

@@ -1,4 +1,4 @@
-/** The changes of one commit, gathered for the engine's function (function.ts), and what it has to check beside them. */
+/** The changes of one commit, collected for the engine's function (function.ts), with the premises that it must check. */
 import { randomBytes } from 'node:crypto'
 import type { Moment } from '../../../base/clock.js'
 import { encodeKey } from '../../../topics/key.js'
@@ -38,10 +38,10 @@ export class CommitChanges implements Changes {
   readonly #removals: Changed[] = []
   readonly #creations: { readonly topic: NewTopic; readonly place: number }[] = []
   readonly #rescheduled: (Changed & { readonly dueMs: number | undefined })[] = []
-  /** The topics that change, in the order of the log. */
+  /** The topics that change, in log order. */
   readonly #logged: Path[] = []
   readonly #told: { readonly change: ChangeVersion; readonly place: number }[] = []
-  /** Of the topics that are created: random, so that no two topics that ever existed at one path share it. */
+  /** The generation of created topics: random, so that no two topics that ever existed at one path share it. */
   readonly #generation = String(BigInt.asIntN(63, randomBytes(8).readBigInt64BE()))
 
   constructor(readonly moment: Moment) {}
@@ -68,7 +68,7 @@ export class CommitChanges implements Changes {
     this.#told.push({ change, place: this.#logged.length - 1 })
   }
 
-  /** Once the engine has made the commit. */
+  /** Call after the engine has committed. */
   tellVersions({ first_version }: CommitRow): void {
     for (const { change, place } of this.#told) change.version = Number(first_version) + place
   }
@@ -88,7 +88,7 @@ export class CommitChanges implements Changes {
     return this.#logged.length === 0 && this.#rescheduled.length === 0
   }
 
-  /** The parameters of `callCommit`. @param needed what was decided on, as it was known */
+  /** The parameters of `callCommit`. @param needed the topics that the decisions depend on @param known their known state */
   parameters(needed: readonly NeededTopic[], known: Known): Parameter[] {
     const versioned = new Set(needed.flatMap(({ path, reads }) => (reads === 'constants' ? [] : [path])))
     const versionOf = ({ path, topic }: Found): number | undefined => (versioned.has(path) ? topic?.version : undefined)
@@ -117,13 +117,13 @@ export class CommitChanges implements Changes {
     ]
   }
 
-  /** The topics as known after the commit. */
+  /** The known state of the topics after the commit. */
   *after(): Generator<readonly [Path, PostgresTopic | undefined]> {
     for (const { path } of this.#removals) yield [path, undefined]
     for (const { topic } of this.#creations) yield [topic.path, this.#created(topic)]
   }
 
-  /** Undefined if the commit has changed no topic. */
+  /** The record of the commit; undefined if it changed no topic. */
   record({ before_version, before_total, first_version }: CommitRow): LoggedRecord | undefined {
     const count = this.#logged.length
     if (count === 0) return undefined
@@ -132,7 +132,7 @@ export class CommitChanges implements Changes {
     return { before, version, total: before.total + count, keys: loggedKeys(this.#logged) }
   }
 
-  /** @returns the place of the change among those of the commit */
+  /** @returns the place of the change within the commit */
   #log(path: Path): number {
     return this.#logged.push(path) - 1
   }

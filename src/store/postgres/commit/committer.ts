@@ -1,6 +1,6 @@
 /**
- * Commits of this process: the requests that wait for the one in flight share the next. They are decided here (core/write/), on
- * what this process knows of their topics, and the engine makes the changes only if that is still so (function.ts). Otherwise,
+ * The commits of this process: requests that wait for the one in flight share the next. They are decided here (core/write/), based
+ * on this process's knowledge of their topics, and the engine makes the changes only if that still holds (function.ts). Otherwise,
  * and for requests that depend on more, they are decided again while this process holds the order of commits.
  */
 import { strict as assert } from 'node:assert'
@@ -23,23 +23,23 @@ import { type CommitRow, callCommit } from './function.js'
 import { createHeadCache, type Known, readInOrder, readTopics } from './heads.js'
 
 /**
- * Operations that share a commit, exceeded by at most one request: some ms of the engine's work, during which nobody else commits.
- * The bytes that share one are those of a batch.
+ * Operations that share a commit, exceeded by at most one request: a few ms of the engine's work, during which no other process
+ * commits. The batcher limits the bytes that share one.
  */
 const operationsMax = 1000
 
-/** The maximum wait of a request for its commit: one that waited longer would probably not begin in time. */
+/** The maximum wait of a request for its commit: after a longer wait, the commit would probably start too late. */
 const waitMsMax = 3000
 
 /**
- * Bytes of items that are read for the decisions of a commit: a group that needs more is divided, a request refused. All of
- * them are in memory at once, and are compared at once, within a second.
+ * Maximum bytes of items read to decide a commit: a larger group is divided, a larger request rejected. All of them are in memory
+ * at the same time, and are compared without a pause, within a second.
  */
 const itemBytesMax = 128 * 1024 * 1024
 
 /**
- * After a stale commit, so many of the next that depend on values take the order at once. Where hosts increment or compare the
- * same topic, two of three would be stale otherwise.
+ * After a stale commit, this many of the next ones that depend on values take the order immediately. Otherwise, where hosts
+ * increment or compare the same topic, two of three would be stale.
  */
 const orderedAfterStale = 16
 
@@ -48,7 +48,7 @@ interface Write extends BatchedRequest {
   readonly needs: Needs
   readonly operations: number
   readonly sinceMs: number
-  /** When it is too late, in ms of performance.now(). */
+  /** Its deadline, in ms of performance.now(). */
   readonly byMs: number
   resolve(outcome: Outcome): void
 }
@@ -59,7 +59,7 @@ interface Decided {
 }
 
 interface Committed extends Decided {
-  /** The engine's result of the commit; undefined if nothing is changed. */
+  /** The engine's result of the commit; undefined if nothing changed. */
   readonly row?: CommitRow
 }
 
@@ -67,24 +67,24 @@ export class Committer {
   readonly #cache = createHeadCache()
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
-  /** So many of the next commits that depend on values take the order immediately. */
+  /** How many of the next commits that depend on values take the order immediately. */
   #orderedNext = 0
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
   readonly #batcher = new Batcher<Write>((...batch) => this.#commitFirst(...batch), 1, operationsMax)
 
   readonly stats: CommitStats = Object.assign(this.#counts, { seconds: this.#seconds, batches: this.#batches })
 
-  /** @param onCommitted called after each commit that has changed topics, with its record in the log */
+  /** @param onCommitted called after each commit that changed topics, with its record in the log */
   constructor(
     private readonly connections: Pick<Connections, 'read' | 'write' | 'transact'>,
     private readonly onCommitted: (record: LoggedRecord) => void,
   ) {}
 
   /**
-   * Has a request carried out in a later commit.
+   * Executes a request in a later commit.
    *
-   * @param byMs not once this time has come, in ms of performance.now()
-   * @throws StoreError; an error of its decision, unchanged
+   * @param byMs the deadline for executing it, in ms of performance.now()
+   * @throws StoreError; an error of the decision, unchanged
    */
   commit(request: Request, byMs = Number.POSITIVE_INFINITY): Promise<Outcome> {
     const { operations, bytes } = decider.sizeOf(request)
@@ -102,8 +102,8 @@ export class Committer {
   }
 
   /**
-   * Commits the first of some requests, as many as a commit may have, and rejects those that have waited too long. None shares
-   * another's limit: it would be refused with it.
+   * Commits the first requests, as many as a commit may have, and rejects those that have waited too long. Requests with different
+   * deadlines do not share a commit: it would be rejected at the earliest one.
    */
   async #commitFirst(groups: readonly RequestGroup<Write>[], putBack: PutBack<Write>): Promise<void> {
     const oldestMs = performance.now() - waitMsMax
@@ -125,7 +125,7 @@ export class Committer {
     if (group.length > 0) await this.#commitGroup(group)
   }
 
-  /** Commits a group and settles its requests; a group whose items are too large together, in halves. */
+  /** Commits a group and settles its requests; if their items are too large together, commits it in halves. */
   async #commitGroup(group: readonly Write[]): Promise<void> {
     const operations = group.reduce((sum, write) => sum + write.operations, 0)
     const needed = neededBy(group)
@@ -146,7 +146,7 @@ export class Committer {
       }
       for (const settleOne of settle) settleOne()
       const record = row && changes.record(row)
-      // Not within this `try`: a defect of a follower is none of the commit.
+      // Runs outside this `try`: a follower's defect must not fail the commit.
       if (record !== undefined) queueMicrotask(() => this.onCommitted(record))
     } catch (error) {
       this.#forget(needed)
@@ -157,7 +157,7 @@ export class Committer {
     }
   }
 
-  /** @returns undefined if the group has to be divided */
+  /** @returns undefined if the group must be divided */
   async #commit(group: readonly Write[], needed: readonly NeededTopic[]): Promise<Committed | undefined> {
     const sinceMs = Math.min(...group.map((write) => write.sinceMs))
     if (!group.some(needsOrder) && !this.#isContended(needed)) {
@@ -173,7 +173,7 @@ export class Committer {
     return needed.some(({ reads }) => reads !== 'constants') && this.#orderedNext-- > 0
   }
 
-  /** Decides on what is known, or read now, and commits that if it is still so. */
+  /** Decides based on known and freshly read topics, and commits if they are still current. */
   async #commitOnKnown(
     group: readonly Write[],
     needed: readonly NeededTopic[],
@@ -188,7 +188,7 @@ export class Committer {
     const missing = needed.filter(({ path }) => !cached.has(path))
     let known = new Map([...cached, ...(await readTopics(read, missing, itemBytesMax))])
     let decided = decideOnKnown(group, known)
-    // What changes nothing is not checked by the engine, so it must not rest on what was known before.
+    // The engine does not check a commit without changes, so it must not rest on earlier knowledge.
     if (decided.changes.isEmpty && cached.size > 0) {
       known = await readTopics(read, needed, itemBytesMax)
       decided = decideOnKnown(group, known)
@@ -205,7 +205,7 @@ export class Committer {
     }
   }
 
-  /** Decides and commits while nobody else commits. */
+  /** Decides and commits while no other process commits. */
   async #commitInOrder(
     group: readonly Write[],
     needed: readonly NeededTopic[],
@@ -239,7 +239,7 @@ export class Committer {
   }
 }
 
-/** The rows that were read for the decisions of a group. */
+/** The rows read for the decisions of a group. */
 class StoredRows implements Stored {
   constructor(
     private readonly known: Known,
@@ -261,12 +261,12 @@ class StoredRows implements Stored {
   }
 }
 
-/** True if a request depends on rows that former commits do not tell, or that the engine does not check. */
+/** True if a request depends on rows that earlier commits do not reveal, or that the engine does not check. */
 function needsOrder({ request, needs }: Write): boolean {
   return !('operations' in request) || needs.records.length > 0 || needs.topics.length === 0
 }
 
-/** At the time of this machine: nothing that is decided on what was known depends on it. */
+/** Uses this machine's time: no decision based on known topics depends on it. */
 function decideOnKnown(group: readonly Write[], known: Known): Decided {
   return decide(group, new StoredRows(known), momentOf(Date.now()))
 }
@@ -288,7 +288,7 @@ function decide(group: readonly Write[], stored: StoredRows, moment: Moment): De
 
 const parts: readonly NeededPart[] = ['constants', 'version', 'item']
 
-/** Each topic that a group needs, once, with the most that is read of it. */
+/** Each topic that a group needs, once, with the largest part that is read of it. */
 function neededBy(group: readonly Write[]): readonly NeededTopic[] {
   const needed = new Map<Path, NeededTopic>()
   for (const { needs } of group) {
@@ -305,7 +305,7 @@ function isCut(known: Known): boolean {
   return [...known.values()].some((topic) => topic?.isCut === true)
 }
 
-/** A group is divided. @throws StoreError if it is a single one */
+/** Returns undefined, so that the group is divided. @throws StoreError if it is a single request */
 function undefinedOrRefused(group: readonly Write[]): undefined {
   if (group.length === 1) throw new StoreError('retry', 'a request compares too many long values')
   return undefined

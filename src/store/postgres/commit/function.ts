@@ -1,22 +1,22 @@
 /**
- * The function by which every commit is made, on the engine's side: it takes the order of commits, checks that what was decided
- * on is still so, makes the changes, and logs them. It is created by a migration (schema.ts).
+ * The engine-side function that makes every commit: it takes the order of commits, checks that the premises of the decisions still
+ * hold, makes the changes, and logs them. A migration creates it (schema.ts).
  *
- * Commits have one order because each locks one row of `meta`, which nobody updates, until it has ended. So a commit sees all
- * before it, the log's rows become visible in the order of their versions, and no two commits deadlock.
+ * Commits have one order because each locks one row of `meta`, which is never updated, until it ends. So a commit sees all earlier
+ * ones, the log's rows become visible in the order of their versions, and no two commits deadlock.
  */
 import { versionsPerMs } from '../../../topics/version.js'
 import { clockMs, lateState, type Statement, staleState } from '../sql/statement.js'
 
-/** How long a commit waits for a row that somebody else keeps locked, in ms: all other commits wait for this one. */
+/** How long a commit waits for a row locked by another session, in ms: all other commits wait for this one. */
 const rowLockMsMax = 500
 
 /**
- * Arrays, by what happens to the topics: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must be as it was
- * known, `r` is due at another time. A generation that is null says that there is no topic; a version that is null, that any
- * will do. A topic that is replaced is in `d` and in `c`. `place` is that of the change among all of the commit, from 0.
+ * Arrays, by the change of the topics: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must match the known
+ * state, `r` gets another due time. A null generation means that there is no topic, a null version that any version matches. A
+ * topic that is replaced is in both `d` and `c`. `place` is the change's position within the commit, from 0.
  *
- * The versions of the changes follow the last one of the log, or are those of the engine's clock if that is later.
+ * The versions of the changes follow the last one in the log, or the engine's clock if that is later.
  */
 export const commitFunction = `
 create or replace function topicd.commit(
@@ -78,14 +78,14 @@ begin
   end if;
 end $$`
 
-/** Where the log was before a commit, and the version of its first change. */
+/** The end of the log before a commit, and the version of the commit's first change. */
 export interface CommitRow {
   readonly before_version: string
   readonly before_total: string
   readonly first_version: string
 }
 
-/** Its parameters come from `CommitChanges` (changes.ts); the time by which it must begin is appended. */
+/** `CommitChanges` (changes.ts) provides its parameters; the time by which it must start is appended. */
 export const callCommit: Statement<CommitRow> = {
   name: 'commit_changes',
   text: `select * from topicd.commit(${Array.from({ length: 24 }, (_, i) => `$${i + 1}`).join(', ')})`,

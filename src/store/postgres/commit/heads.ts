@@ -1,4 +1,4 @@
-/** Topics as the decisions of a commit read them: from rows, or from what this process still knows of them. */
+/** Topics as the decisions of a commit read them: from rows, or from this process's cache. */
 import { LRUCache } from 'lru-cache'
 import type { Moment } from '../../../base/clock.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
@@ -8,7 +8,7 @@ import { bytesArray, bytesOf, momentOf, plainArray } from '../sql/columns.js'
 import { clockMs, type Execute, type Parameter, type Statement, sameKey } from '../sql/statement.js'
 import { PostgresTopic, type TopicRow } from '../view/topics.js'
 
-/** Topics, with the items of those for which `$2` is true, as long as the items before have less than `$3` bytes together. */
+/** Topics, with their items where `$2` is true, as long as the preceding items have less than `$3` bytes in total. */
 const heads = `
   select key, type, properties, generation, version, created, updated, due,
     case when whole and before < $3::bigint then item end as item, (not whole or before < $3::bigint)::text as fits
@@ -22,9 +22,9 @@ const heads = `
 const readHeads: Statement<TopicRow> = { name: 'read_heads', text: heads }
 
 /**
- * The function by which a transaction takes the order of commits (function.ts) before it reads what its decisions depend on:
- * nobody else commits until the transaction ends. A function, since the heads are to be those of the moment after the wait, and
- * a statement sees only what was there when it began. It is created by a migration (schema.ts).
+ * A transaction calls this function to take the order of commits (function.ts) before it reads the premises of its decisions: no
+ * other process commits until the transaction ends. It is a function because a plain statement sees only rows from before its
+ * start, and the heads must be current after the wait. A migration creates it (schema.ts).
  */
 export const orderFunction = `
 create or replace function topicd.take_order(bytea[], boolean[], bigint)
@@ -38,25 +38,25 @@ begin
   return query select ${clockMs}, h.* from (select 1) one left join (${heads}) h on true;
 end $$`
 
-/** A head, or null in each column; the time is that of the engine's clock. */
+/** A head, or null in each column; the time is on the engine's clock. */
 type OrderRow = Omit<TopicRow, 'key'> & { readonly key: string | null; readonly now: string }
 
-/** There is always a row: if none of the topics is there, one without a head. */
+/** Always returns a row: if none of the topics exists, one without a head. */
 const takeOrder: Statement<OrderRow> = {
   name: 'take_order',
   text: 'select * from topicd.take_order($1::bytea[], $2::boolean[], $3::bigint)',
 }
 
-/** Topics by their paths; undefined where there is none. */
+/** Topics by path; undefined for a missing topic. */
 export type Known = Map<Path, PostgresTopic | undefined>
 
-/** @param itemBytesMax the items of others are left out once some have so many bytes */
+/** @param itemBytesMax once items have this many bytes in total, the others are left out */
 export async function readTopics(read: Execute, needed: readonly NeededTopic[], itemBytesMax: number): Promise<Known> {
   if (needed.length === 0) return new Map()
   return knownOf(needed, await read(readHeads, headParameters(needed, itemBytesMax)))
 }
 
-/** Takes the order of commits, and reads topics as `readTopics` does. @returns them, and when that was, by the engine's clock */
+/** Takes the order of commits, and reads topics like `readTopics`. @returns them, and the engine's time of the read */
 export async function readInOrder(
   read: Execute,
   needed: readonly NeededTopic[],
@@ -82,13 +82,13 @@ function knownOf(needed: readonly NeededTopic[], rows: readonly (TopicRow | Orde
   return known
 }
 
-/** Topics of which this process keeps what never changes: those of a busy service with as many publishers. */
+/** Maximum topics in the cache of immutable parts: enough for a busy service with as many publishers. */
 const cachedMax = 20_000
 
-/** The same in bytes, about: one has up to 16 KiB of properties. */
+/** The approximate limit in bytes: a topic has up to 16 KiB of properties. */
 const cachedBytesMax = 16 * 1024 * 1024
 
-/** Topics as of this process's last commits; undefined if there is none. A commit checks them, so they may be wrong. */
+/** Topics as of this process's last commits; undefined for a missing topic. Entries may be outdated: a commit checks them. */
 export function createHeadCache(): LRUCache<Path, { readonly topic: PostgresTopic | undefined }> {
   return new LRUCache({
     max: cachedMax,

@@ -1,20 +1,20 @@
-/** Trimming the log: the process that holds the lease removes the oldest rows that no place needs. */
+/** Trims the log: the process that holds the lease removes the oldest rows that no place needs. */
 import type { Cancellation } from '../../../base/cancellation.js'
 import { StoreError } from '../../errors.js'
 import type { Connections } from '../connection/connections.js'
 import type { Lease } from '../connection/lease.js'
 import { inTime, type Statement } from '../sql/statement.js'
 
-/** Between two times that the log is trimmed, in ms. */
+/** Interval between trims of the log, in ms. */
 const trimMs = 10_000
 
-/** Rows that one statement looks at: some ms of the engine's work. */
+/** Rows per statement: a few ms of the engine's work. */
 const rowsMax = 1000
 
-/** Statements before due topics get their turn: each removes rows with up to some thousand keys, so this outruns any writers. */
+/** Statements before due topics get their turn. Each removes rows with up to a few thousand keys, so trimming outruns any writers. */
 const statementsMax = 20
 
-/** Of the oldest `$2` rows, removes those behind which there are `$1` changes without their own. The last row stays. */
+/** Removes those of the oldest `$2` rows that are followed by at least `$1` changes. The last row stays. */
 const removeOldest: Statement<{ version: string }> = {
   name: 'remove_oldest_changes',
   text: `
@@ -26,9 +26,8 @@ const removeOldest: Statement<{ version: string }> = {
 }
 
 /**
- * @param changesKept how many changes stay, and the rest of their commit
- * @returns what trims the log if that is due, for a bounded time. It rejects only for a defect: what remains is trimmed
- *   the next time
+ * @param changesKept how many changes to keep at least, in whole commits
+ * @returns a function that trims the log if due, for a bounded time. It rejects only for a defect: the next call trims the rest
  */
 export function createLogTrimming(
   { write }: Pick<Connections, 'write'>,
@@ -37,7 +36,7 @@ export function createLogTrimming(
 ): () => Promise<void> {
   let dueMs = 0
 
-  /** @returns whether nothing remains to be removed */
+  /** @returns whether the trim is complete */
   async function trimUnless(lost: Cancellation): Promise<boolean> {
     for (let statement = 0; statement < statementsMax && !lost.aborted; statement++) {
       if ((await write(removeOldest, [changesKept, rowsMax])).length < rowsMax) return true

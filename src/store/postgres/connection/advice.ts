@@ -1,11 +1,11 @@
 /**
- * What a person can do about an error of the engine: the words that follow its own message. Which errors are refusals,
- * and what becomes of a caller, is decided elsewhere. The engine's text may be in another language; then an error whose
- * SQLSTATE has several causes gets no advice.
+ * Advice for users about an error of the engine, to follow its own message. Other files decide which errors are refusals, and how
+ * callers are affected. The engine's text may be in another language; then an error whose SQLSTATE has several causes gets no
+ * advice.
  */
 import { stateOf } from './session.js'
 
-/** How pg says that the engine wants a password, for which it has no code. */
+/** pg's message if the engine requires a password; it has no code. */
 const noPassword = /^SASL: .*client password must be/
 
 const quotedName = /"([^"]+)"/
@@ -20,7 +20,7 @@ const refusals: readonly (readonly [RegExp, (name: string) => string])[] = [
   ],
 ]
 
-/** The error's message and, where it is known, what to do about it. */
+/** The error's message and, if known, the advice. */
 export function explained(error: Error): string {
   const { message } = error
   if (noPassword.test(message)) {

@@ -1,16 +1,16 @@
 /**
- * A batcher gathers the requests of many callers into one statement. Requests that arrive in one turn of the event loop
- * are sent together at its end. While `inFlightMax` batches are in flight, new requests are gathered for the next one.
- * So a lone request does not wait, and under load more requests share a round trip.
+ * A batcher combines the requests of many callers into one statement. Requests that arrive in one turn of the event loop are sent
+ * together at its end. While `inFlightMax` batches are in flight, new requests are collected for the next one. So a lone request
+ * does not wait, and under load more requests share a round trip.
  *
- * A statement reads a key once, for all requests about it. What a batch does is given by `execute`; no SQL lives here.
+ * A statement reads a key once, for all requests about it. `execute` defines the work of a batch; there is no SQL here.
  */
 import { beforeNextPoll } from '../../../base/after-poll.js'
 
 export interface Request {
   /** Names the key: requests with the same id are about the same key. */
   readonly id: unknown
-  /** The bytes that it adds to the statement. */
+  /** The bytes that the request adds to the statement. */
   readonly bytes: number
   reject(reason: unknown): void
 }
@@ -18,23 +18,22 @@ export interface Request {
 /** Requests about one key, at least one. */
 export type RequestGroup<R extends Request> = readonly [R, ...R[]]
 
-/** Retries a request, or `instead`, in a later batch, before those that arrived since, whatever becomes of this one. */
+/** Retries a request, or `instead`, in a later batch, ahead of later arrivals and regardless of the outcome of this batch. */
 export type PutBack<R extends Request> = (request: R, instead?: R) => void
 
 /** A batch with more bytes than this takes no further group: it is sent in one piece, and kept until it is answered. */
 const bytesMax = 4 * 1024 * 1024
 
 export class Batcher<R extends Request> {
-  /** In arrival order, except that those that were put back are first. */
+  /** In arrival order, after requests that were put back. */
   #waiting: R[] = []
   #inFlight = 0
   #isScheduled = false
   readonly #onIdle: (() => void)[] = []
 
   /**
-   * @param execute executes a batch of at most `groupsMax` groups, and resolves every request in it that it does not put back.
-   *   If it fails, the requests that it has neither resolved nor put back are rejected: the failure is not that of a request
-   *   that goes on
+   * @param execute executes a batch of at most `groupsMax` groups, and resolves every request that it does not put back. If it
+   *   fails, the requests that are neither resolved nor put back are rejected
    */
   constructor(
     private readonly execute: (groups: readonly RequestGroup<R>[], putBack: PutBack<R>) => Promise<void>,
@@ -76,7 +75,7 @@ export class Batcher<R extends Request> {
     for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
-  /** Takes the next batch: a request that comes after a full one joins it if another one has the same key. */
+  /** Takes the next batch: once it is full, only requests for a key already in it are added. */
   #take(): RequestGroup<R>[] {
     const groups = new Map<unknown, [R, ...R[]]>()
     const later: R[] = []

@@ -1,16 +1,15 @@
 /**
- * Executing statements on the engine: on which session, how long, and how often. Each statement is a transaction of its
- * own, except in a snapshot and in `transact`. A statement that lost a conflict with another is tried again, a
- * few times; a read, or all reads at one moment, also when the connection is lost.
- * What a failure means is in failures.ts.
+ * Executes statements on the engine: chooses the session, the time limit and the number of attempts. Each statement is its own
+ * transaction, except in a snapshot and in `transact`. A statement that lost a conflict with another is retried a few times. A
+ * read, or all reads of a snapshot, is also retried if the connection is lost. failures.ts defines the meaning of a failure.
  *
- * After a failure a session is used again if its statement lost a conflict or began too late; after a write that was
- * not answered in time, once it is answered. Otherwise the session is ended.
+ * After a failure, a session is reused if its statement lost a conflict or started too late; after a write that was not answered in
+ * time, once it is answered. Otherwise the session is closed.
  *
- * Reads and writes have sessions of their own: while a standby is away every write waits for it, and reads must not.
+ * Reads and writes have separate sessions: while a standby is offline every write waits for it, and reads must not.
  *
- * A write's time is bounded: its statement refuses to begin `beginMsMax` after it was requested, and the engine ends it
- * `statementMsMax` after it began. Only the commit itself has no bound: it may wait for a standby that is away.
+ * A write's time is bounded: its statement refuses to start `beginMsMax` after its request, and the engine aborts it
+ * `statementMsMax` after its start. Only the commit itself is unbounded: it may wait for an offline standby.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { commitDeadlineMs } from '../../../settings/limits.js'
@@ -29,7 +28,7 @@ const beginSnapshot: Statement<never> = {
 const commit: Statement<never> = { name: 'commit', text: 'commit' }
 const rollback: Statement<never> = { name: 'rollback', text: 'rollback' }
 
-/** Which of these backends still execute a statement. */
+/** Returns those of the backends that still execute a statement. */
 const readBackends: Statement<{ pid: string }> = {
   name: 'read_backends',
   text: `select pid from pg_stat_activity where pid = any($1::int[]) and state is distinct from 'idle'`,
@@ -38,81 +37,81 @@ const readBackends: Statement<{ pid: string }> = {
 /**
  * The work of a transaction. `write` is for statements that end in `inTime`, whose time is appended to the parameters.
  *
- * @returns whether it is to be committed, besides the result; otherwise it is rolled back
+ * @returns the result, and whether to commit; otherwise the transaction is rolled back
  */
 type TransactionWork<T> = (statements: {
   readonly read: Execute
   readonly write: Execute
 }) => Promise<{ readonly result: T; readonly commits: boolean }>
 
-/** A read-only transaction at one point in time. Until closed, it holds a session and the rows that others remove. */
+/** A read-only transaction at one point in time. Until closed, it occupies a session and keeps rows that others remove. */
 interface Snapshot {
-  /** @throws StoreError `unavailable` when the engine is lost */
+  /** @throws StoreError `unavailable` if the engine is lost */
   readonly read: Execute
-  /** Ends the transaction and gives the session back. */
+  /** Ends the transaction and returns the session. */
   readonly close: () => Promise<void>
 }
 
-/** The most sessions of one process: as many as its batches and scans can use at once. */
+/** Maximum sessions per process: as many as its batches and scans can use at the same time. */
 const readersMax = 8
 const writersMax = 8
 
-/** The share of the engine's sessions for one host, so that there is room for two hosts and a person with psql. */
+/** One host's share of the engine's sessions, which leaves room for a second host and a person with psql. */
 const hostShare = 0.4
 
-/** How long after it was requested a write may begin, in ms. */
+/** How long after its request a write may start, in ms. */
 export const beginMsMax = 4000
 
-/** The engine ends a write's statement after this long, in ms: a write is carried out within 8 s or not at all. */
+/** The engine aborts a write's statement after this time, in ms: a write is executed within 8 s or not at all. */
 const statementMsMax = 4000
 
 /**
- * How long a session for writes may be idle within a transaction, in ms: it holds the order of commits, for which all hosts
- * wait up to `statementMsMax`. If its process is frozen or its link is cut, the engine rolls back before that.
+ * How long a session for writes may be idle within a transaction, in ms: it holds the order of commits, for which all hosts wait up
+ * to `statementMsMax`. If its process is frozen or its link is cut, the engine rolls back earlier than that.
  */
 const writerIdleMsMax = 2000
 
-/** The same while the engine sends it rows, which none of the engine's other limits ends; over TCP alone. */
+/** The same while the engine sends rows, which none of its other limits ends; over TCP only. */
 const writerUnreadMsMax = 4000
 
 const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax, unreadMsMax: writerUnreadMsMax }
 
-/** For reads. A statement reads up to 8 MiB of rows; between two, a snapshot waits until its rows are taken. */
+/** Limits of sessions for reads. A statement reads up to 8 MiB of rows; between statements, a snapshot waits until its rows are taken. */
 const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000, unreadMsMax: 0 }
 
-/** The least time to wait for the answer to a write that was sent, in ms, even if its deadline is sooner. */
+/** Minimum wait for the response to a write that was sent, in ms, even if its deadline is earlier. */
 const answerMsMin = 1000
 
-/** Maximum age of a reading of the engine's clock: in this time two clocks drift a few ms apart, unless one is set. */
+/** Maximum age of a reading of the engine's clock, in ms: in this time two clocks drift a few ms apart, unless one is set. */
 const clockMsMax = 60_000
 
-/** Attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
+/** Maximum attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
 const attemptsMax = 10
 
-/** The longest wait before the second attempt is twice this, in ms; it doubles with each attempt. */
+/** The maximum wait before the second attempt is twice this, in ms; it doubles with each attempt. */
 const backoffMs = 4
 
-/** When a write must begin, by the clock of the session's engine. */
+/** The time by which a write must start, on the clock of the session's engine. */
 function beginByMs(session: Session, sinceMs: number): number {
   return Math.floor(sinceMs + session.clockOffsetMs + beginMsMax)
 }
 
-/** How long the answer to a statement of a write may take that is sent now. */
+/** The maximum response time for a write's statement that is sent now. */
 function answerMsMax(sinceMs: number): number {
   return Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
 }
 
-/** A read may succeed when it is repeated, unless it was not answered in time: it would be late again. */
+/** True if repeating a read may help. After a timeout it would be late again. */
 function isLost(error: unknown): boolean {
   return meaningOf(error) === 'lost' && !(error instanceof TimedOut)
 }
 
-/** A write was refused as late although there was time: the engine's clock, read again since, has stepped. */
+/** True if a write was rejected as late although there was time: the engine's clock, which has been read again since, has stepped. */
 function isEarly(sinceMs: number): (error: unknown) => boolean {
   return (error) => meaningOf(error) === 'late' && performance.now() - sinceMs < beginMsMax / 2
 }
 
-/** Retries conflicts a few times, repeatable failures once. @throws the last failure, as `failureFor` describes it */
+/** Retries conflicts a few times, and repeatable failures once. @throws the last failure, converted by `failureFor` */
 async function untilNoConflict<T>(
   attemptOnce: () => Promise<T>,
   isRepeated: (error: unknown) => boolean,
@@ -142,7 +141,7 @@ export class Connections {
   #slots: number | undefined
 
   /**
-   * @param address a postgres:// URL; what it omits comes from the PG… variables of the environment
+   * @param address a postgres:// URL; the PG… environment variables provide omitted parts
    * @param sharers processes of this host that share its part of the engine's sessions
    */
   constructor(
@@ -166,19 +165,19 @@ export class Connections {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /** Of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
+  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
   readonly timeline = (): number => this.#engine.timeline
 
-  /** For statements that change nothing. @throws StoreError `unavailable` when the engine cannot be reached */
+  /** Executes a statement that changes nothing. @throws StoreError `unavailable` if the engine is unreachable */
   readonly read: Execute = (statement, parameters) =>
     untilNoConflict(() => this.#readOnce(statement, parameters), isLost, readFailure)
 
   /**
-   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When it resolves, what it
-   * changed is durable.
+   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When the promise resolves, the changes
+   * are durable.
    *
-   * @param sinceMs when it was requested, by performance.now(); its time limits count from there. Now by default.
-   * @throws StoreError of every kind; `unknown_outcome` when the engine did not answer, or not reliably
+   * @param sinceMs the time of the request, by performance.now(), from which its time limits count; now by default
+   * @throws StoreError of every kind; `unknown_outcome` if the engine did not answer, or not reliably
    */
   readonly write = <Row>(
     statement: Statement<Row>,
@@ -188,24 +187,24 @@ export class Connections {
     untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), isEarly(sinceMs), writeFailure)
 
   /**
-   * Executes statements in one transaction, and commits it if `work` says so; otherwise it is rolled back. `work` may
-   * be called again, after a conflict.
+   * Executes statements in one transaction, and commits it if `work` returns so; otherwise rolls it back. `work` may be called
+   * again after a conflict.
    *
    * @param sinceMs as for `write`
-   * @throws StoreError of every kind; `unknown_outcome` only when the commit was not answered, or not reliably
+   * @throws StoreError of every kind; `unknown_outcome` only if the commit was not answered, or not reliably
    */
   readonly transact = <T>(work: TransactionWork<T>, sinceMs: number): Promise<T> =>
     untilNoConflict(() => this.#transactOnce(work, sinceMs), isEarly(sinceMs), writeFailure)
 
-  /** The caller closes it. @throws StoreError `unavailable` when the engine cannot be reached */
+  /** Opens a snapshot, which the caller closes. @throws StoreError `unavailable` if the engine is unreachable */
   readonly openSnapshot = async (): Promise<Snapshot> => this.#openSnapshot(await this.#acquire(this.#readers))
 
   /**
-   * Reads at one moment, in a transaction of its own; if the connection is lost, once more at a later moment: otherwise a
-   * single lost session would end all streams of this process.
+   * Reads one snapshot, in its own transaction. If the connection is lost, reads a later one instead: otherwise a single lost
+   * session would end all streams of this process.
    *
-   * @param work begins anew when it is called a second time
-   * @throws what `work` throws; StoreError `unavailable` when the engine cannot be reached, or was deposed meanwhile
+   * @param work must start over if it is called a second time
+   * @throws the error of `work`; StoreError `unavailable` if the engine is unreachable, or was deposed in the meantime
    */
   readonly readAtOnce = async <T>(work: (read: Execute) => T | Promise<T>): Promise<T> => {
     const readOnce = async (): Promise<T> => {
@@ -221,11 +220,11 @@ export class Connections {
     })
   }
 
-  /** Executes text with any number of statements in one transaction, unprepared, without a time limit. */
+  /** Executes any number of statements, given as one text, in one transaction, unprepared and without a time limit. */
   async define(text: string): Promise<void> {
     const session = await this.#acquire(this.#writers)
     try {
-      // An index on a large tree takes long. Behind a pooler the setting must not outlive the transaction.
+      // Creating an index on a large tree takes long. Behind a pooler the setting must not outlive the transaction.
       await session.define(`begin; set local statement_timeout = 0; ${text}; commit`)
     } finally {
       this.#writers.discard(session)
@@ -276,7 +275,7 @@ export class Connections {
     const session = await this.#acquire(this.#readers)
     try {
       const rows = await session.execute(statement, parameters, commitDeadlineMs)
-      // Results of a deposed primary may be out of date, so the read goes to its successor.
+      // Results of a deposed primary may be outdated, so read again from its successor.
       if (!this.#engine.isCurrent(session)) throw deposedDuringRead()
       this.#readers.release(session)
       return rows
@@ -287,7 +286,7 @@ export class Connections {
     }
   }
 
-  /** Until the commit is sent, nothing is changed, whatever fails. @throws Defect for an error of `work` itself */
+  /** Until the commit is sent, no failure changes anything. @throws Defect for an error of `work` itself */
   async #transactOnce<T>(work: TransactionWork<T>, sinceMs: number): Promise<T> {
     const session = await this.#acquire(this.#writers)
     const beginBy = beginByMs(session, sinceMs)
@@ -341,7 +340,7 @@ export class Connections {
     }
   }
 
-  /** Takes back a session that has committed. @throws Warned when its engine was deposed meanwhile */
+  /** Takes back a session that has committed. @throws Warned if its engine was deposed in the meantime */
   #takeBack(session: Session): void {
     if (!this.#engine.isCurrent(session)) throw new Warned('the PostgreSQL server was deposed while it committed')
     if (performance.now() - session.clockReadAtMs < clockMsMax) this.#writers.release(session)

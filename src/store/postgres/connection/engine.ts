@@ -1,39 +1,38 @@
 /**
- * Where the engine is: the hosts of an address, and which of them is the primary. Sessions are opened only here, and
- * never on a standby, nor on a primary that is known to have a successor, since its data are out of date.
+ * Locates the engine: the hosts of an address, and the primary among them. Sessions are opened only here, and never on a standby,
+ * nor on a primary that is known to have a successor, because its data are outdated.
  *
- * Of two primaries the one with the higher timeline is the later. Where an address leads to the current primary,
- * whichever host that is (a proxy, a moving address), the timeline of a new session reveals a new primary. With several
- * hosts, the ones not in use are also checked once a second, since a primary that was deposed may continue to run and
- * accept sessions.
+ * Of two primaries, the one with the higher timeline is the later. If an address leads to the current primary on any host (a proxy,
+ * a moving address), the timeline of a new session reveals a new primary. With several hosts, the unused ones are also checked once
+ * a second, because a deposed primary may continue to run and accept sessions.
  */
 import { addressesOf } from '../../../settings/address.js'
 import { StoreError } from '../../errors.js'
 import { explained } from './advice.js'
 import { Session, type SessionLimits, Standby, stateOf } from './session.js'
 
-/** How long opening a session may take, in ms; a request waits at most this long for an engine that is gone. */
+/** How long opening a session may take, in ms; a request waits at most this long for an unreachable engine. */
 const connectMsMax = 3000
 
-/** With several hosts, how long the others may take to answer once one has proved to be a primary, in ms. */
+/** With several hosts, how long the others may take to answer after the first primary has been found, in ms. */
 const othersMsMax = 500
 
-/** The sessions of these checks execute only what opens them. */
+/** The sessions of these checks execute only their opening statements. */
 const checkLimits = { statementMsMax: connectMsMax, idleMsMax: connectMsMax, unreadMsMax: 0 }
 
-/** Between two checks of the other hosts, in ms. */
+/** Interval between checks of the other hosts, in ms. */
 const checkMs = 1000
 
-/** The engine has no slot left for one more session. */
+/** The engine has no free slot for another session. */
 export class NoSlot extends StoreError {}
 
 /** SQLSTATE of too many connections: of all clients, of this role or of this database. */
 const noSlotStates: readonly (string | undefined)[] = ['53300']
 
-/** The engine is reached and refuses access: waiting does not help. */
+/** The engine is reachable and refuses access: waiting does not help. */
 export class Refused extends StoreError {}
 
-/** SQLSTATEs of a refusal: the role or its password is wrong, or there is no such database. */
+/** SQLSTATEs of a refusal: the role or its password is wrong, or the database does not exist. */
 const refusedStates: readonly (string | undefined)[] = ['28P01', '28000', '3D000']
 
 export class Engine {
@@ -45,7 +44,7 @@ export class Engine {
   #checking: NodeJS.Timeout | undefined
   #ended = false
 
-  /** @param address of one host or several */
+  /** @param address one host or several */
   constructor(address: string) {
     this.#addresses = addressesOf(address)
     if (this.#addresses.length > 1) this.#checkLater()
@@ -60,12 +59,12 @@ export class Engine {
     this.#onSuccessor.push(listener)
   }
 
-  /** Calls the listener whenever a session was opened: an engine that was away is back. */
+  /** Calls the listener whenever a session was opened: an engine that was down is back. */
   onReached(listener: () => void): void {
     this.#onReached.push(listener)
   }
 
-  /** The session is on the newest primary seen so far. */
+  /** True if the session is on the newest primary seen so far. */
   isCurrent(session: Session): boolean {
     return session.timeline >= this.#timeline
   }
@@ -95,7 +94,7 @@ export class Engine {
     clearTimeout(this.#checking)
   }
 
-  /** Ends the session, and throws, if its host is a former primary; notifies the listeners of a new one. */
+  /** Closes the session and throws if its host is a former primary; notifies the listeners of a new one. */
   #requireCurrent(session: Session): Session {
     if (!this.isCurrent(session)) {
       session.destroy()
@@ -108,7 +107,7 @@ export class Engine {
     return session
   }
 
-  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session, ends others. */
+  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session, closes others. */
   async #newest(
     addresses: readonly string[],
     open: (address: string) => Promise<Session | undefined>,
@@ -138,7 +137,7 @@ export class Engine {
     ).unref()
   }
 
-  /** Checks whether one of the hosts that are not in use has become the primary. */
+  /** Checks whether one of the unused hosts has become the primary. */
   async #check(): Promise<void> {
     const others = this.#addresses.filter((address) => address !== this.#current)
     await Promise.all(
@@ -151,7 +150,7 @@ export class Engine {
             this.#requireCurrent(session)
           }
         } catch {
-          // It is normal for the other hosts to be away or standbys.
+          // The other hosts are normally down or standbys.
         }
       }),
     )

@@ -4,17 +4,17 @@ import { lateState, staleState } from '../sql/statement.js'
 import { isPlainError, stateOf, Warned } from './session.js'
 
 type Meaning =
-  /** It lost against another statement and changed nothing. */
+  /** The statement lost against another one and changed nothing. */
   | 'conflict'
-  /** Its premises no longer hold: it changed nothing, and has to be decided again. */
+  /** Its premises no longer hold: it changed nothing and must be decided again. */
   | 'stale'
-  /** It began too late by the engine's clock, and changed nothing. */
+  /** It started too late by the engine's clock, and changed nothing. */
   | 'late'
-  /** It changed nothing: there is no room. */
+  /** It changed nothing: the disk is full. */
   | 'full'
   /** It changed nothing: the engine refused it or did not finish it in time. */
   | 'unavailable'
-  /** It is unknown whether it was carried out, or will last. */
+  /** It is unknown whether it was executed, or will last. */
   | 'lost'
   /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
@@ -28,9 +28,9 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '40003': 'lost', // statement completion unknown
   '53100': 'full', // disk full
   '53': 'unavailable', // out of memory, connections or other resources
-  '25006': 'unavailable', // the engine is read-only now: a standby, after a failover
+  '25006': 'unavailable', // the engine is now read-only: a standby, after a failover
   '55P03': 'unavailable', // lock not available
-  '57014': 'unavailable', // statement_timeout, or cancelled by a person
+  '57014': 'unavailable', // statement_timeout, or cancelled by an administrator
   '57': 'lost', // the engine shuts down or crashes
   '08': 'lost', // connection
   '58': 'lost', // the operating system
@@ -39,19 +39,19 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** A defect of ours in the work of a transaction, which is rolled back. */
 export class Defect extends Error {}
 
-/** Errors of the connection, and any that are not the engine's, are `lost`. */
+/** Errors of the connection, and all errors from outside the engine, are `lost`. */
 export function meaningOf(error: unknown): Meaning {
   if (error instanceof Defect) return 'wrong'
   if (error instanceof StoreError) return 'unavailable'
   const code = stateOf(error)
   if (code === undefined) return 'lost'
   const meaning = meanings[code] ?? meanings[code.slice(0, 2)] ?? 'wrong'
-  // A FATAL error or a PANIC ends the connection, and may come after the commit. Severities may be in another language;
-  // then only those are trusted that are always an ERROR.
+  // A FATAL error or a PANIC ends the connection, and may arrive after the commit. Severities may be in another language; then
+  // trust only the meanings that are always an ERROR.
   return isPlainError(error) || meaning === 'conflict' || meaning === 'stale' ? meaning : 'lost'
 }
 
-/** A StoreError and an error of the meaning `wrong` are returned unchanged. */
+/** Returns a StoreError, and an error with the meaning `wrong`, unchanged. */
 export function writeFailure(error: unknown, meaning: Meaning): unknown {
   if (error instanceof StoreError) return error
   const { message } = error as Error
@@ -73,7 +73,7 @@ export function writeFailure(error: unknown, meaning: Meaning): unknown {
   }
 }
 
-/** A read changes nothing, whatever happens. */
+/** A failed read never changes anything. */
 export function readFailure(error: unknown, meaning: Meaning): unknown {
   return writeFailure(error, meaning === 'lost' ? 'unavailable' : meaning)
 }

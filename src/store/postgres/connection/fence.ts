@@ -1,16 +1,15 @@
 /**
- * Fenced reads: the result of a read is returned only once the engine has proved that it was still the primary. The
- * proof is a commit that begins after the read, on the same primary, and that the synchronous standby acknowledges: a
- * standby that was promoted acknowledges nothing to its predecessor. One commit serves all reads that wait for one when
- * it begins.
+ * Fenced reads: the result of a read is returned only after the engine has proved that it was still the primary. The proof is a
+ * commit that starts after the read, on the same primary, and that the synchronous standby acknowledges: a promoted standby
+ * acknowledges nothing to its predecessor. One commit serves all reads that are waiting for a proof at its start.
  */
 import { StoreError } from '../../errors.js'
 import { inTime, type Statement } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 
 /**
- * Writes an empty message to the write-ahead log: it locks no row, so that the fences of all processes run in parallel.
- * Without a synchronous standby it proves nothing, and returns no row.
+ * Writes an empty message to the write-ahead log: it locks no row, so the fences of all processes run in parallel. Without a
+ * synchronous standby it proves nothing, and returns no row.
  */
 const commitNothing: Statement<{ lsn: string }> = {
   name: 'commit_nothing',
@@ -19,10 +18,10 @@ const commitNothing: Statement<{ lsn: string }> = {
     where current_setting('synchronous_standby_names') <> '' and ${inTime(1)}`,
 }
 
-/** Attempts of a read whose rows and proof came from different primaries. */
+/** Maximum attempts of a read if its rows and its proof are from different primaries. */
 const attemptsMax = 3
 
-/** Rejects with StoreError `unavailable` when there was no proof. */
+/** Rejects with StoreError `unavailable` if there was no proof. */
 export type Fence = <T>(read: () => Promise<T>) => Promise<T>
 
 export function createFence({ write, timeline }: Pick<Connections, 'write' | 'timeline'>): Fence {

@@ -1,18 +1,21 @@
-/** The time before the engine first responds: statements are rejected, and it is examined until it can be reached. */
+/**
+ * The time before the engine first responds: statements are rejected, and attempts to examine the engine continue until it is
+ * reached.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 
-/** Between two attempts, in ms. */
+/** Interval between attempts, in ms. */
 export const retryMs = 200
 
 export class FirstContact {
   #isClosed = false
 
   /**
-   * @param refusal why statements are rejected: the engine could not be examined so far; undefined once they are executed
-   * @param examine resolves with a StoreError while the engine cannot be reached, with any other error if it is unusable,
-   *   and with undefined if it is usable
-   * @param onUnusable is called once if it proves unusable; statements then stay rejected
+   * @param refusal why statements are rejected: the engine has not been examined yet; undefined once they are executed
+   * @param examine resolves with a StoreError while the engine is unreachable, with any other error if it is unusable, and with
+   *   undefined if it is usable
+   * @param onUnusable called once if the engine proves unusable; statements then stay rejected
    */
   constructor(
     public refusal: StoreError | undefined,
@@ -22,7 +25,7 @@ export class FirstContact {
     void this.#examineUntilReached()
   }
 
-  /** The same function, which is rejected as long as statements are. */
+  /** Wraps a function so that it rejects as long as statements are rejected. */
   gated<A extends unknown[], T>(run: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
     return (...args) => (this.refusal === undefined ? run(...args) : Promise.reject(this.refusal))
   }

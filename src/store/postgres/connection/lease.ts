@@ -1,8 +1,8 @@
 /**
- * The lease on evaluating removals: a row with its holder and its end, by the engine's clock, so that of all processes
- * of all hosts only one works at a time. It is taken and renewed by compare-and-set. When its holder dies, another
- * process takes it once it has expired. A lease that ends later than any new one could was taken before the engine's
- * clock stepped back, or before a failover to a slower clock: it may be taken.
+ * The lease on evaluating removals: a row with its holder and its expiry, by the engine's clock, so that only one process of all
+ * hosts works at a time. It is taken and renewed by compare-and-set. If its holder dies, another process takes it after it has
+ * expired. A lease that expires later than any new one could was taken before the engine's clock stepped back, or before a failover
+ * to a slower clock: any process may take it.
  */
 import { randomUUID } from 'node:crypto'
 import type { Cancellation } from '../../../base/cancellation.js'
@@ -10,17 +10,17 @@ import { clockMs, inTime, type Statement, startMs } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 
 /**
- * How long the lease lasts, in ms: with the second between two attempts of another process, well below the 5 s within
- * which a due removal is promised.
+ * How long the lease lasts, in ms: with the second between attempts of another process, well below the 5 s within which a due
+ * removal is promised.
  */
 const leaseMs = 3000
 
-/** Between two renewals, in ms. */
+/** Interval between renewals, in ms. */
 const renewMs = 1000
 
 /**
- * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while
- * this statement waited for the row, and compared with an earlier time such a lease would seem too long.
+ * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while this
+ * statement waited for the row, and against an earlier time such a lease would seem too long.
  */
 const takeLease: Statement<{ expires: string }> = {
   name: 'take_lease',
@@ -35,9 +35,9 @@ const endLease: Statement<never> = {
   text: `update topicd.leases set expires = 0 where name = 'removals' and holder = $1 and ${inTime(2)}`,
 }
 
-/** While the lease is held without a gap. It is over, for good, once `aborted` is set. */
+/** A period in which the lease is held without a gap. It is over permanently once `aborted` is set. */
 interface LeaseTerm extends Cancellation {
-  /** Until when the lease is held, in ms of performance.now(); 0 once the term is over. */
+  /** The end of the lease, in ms of performance.now(); 0 once the term is over. */
   untilMs(): number
 }
 
@@ -45,16 +45,16 @@ export class Lease {
   /** The name of this process in the lease's row. */
   readonly holder = randomUUID()
   #heldUntil = 0
-  /** How often the lease was taken when it was not held. */
+  /** How often the lease was taken while it was not held. */
   #terms = 0
 
   constructor(private readonly write: Connections['write']) {}
 
   /**
-   * Does the work if this process holds the lease or can take it, and renews the lease during the work.
+   * Runs `work` if this process holds the lease or can take it, and renews the lease during the work.
    *
-   * @param work stops once its term is over: the lease may be another process's
-   * @returns undefined when another process holds it
+   * @param work must stop once its term is over: another process may have the lease
+   * @returns undefined if another process holds it
    */
   async whileHeld<T>(work: (term: LeaseTerm) => Promise<T>): Promise<T | undefined> {
     await this.#take()
@@ -86,7 +86,7 @@ export class Lease {
     return performance.now() < this.#heldUntil
   }
 
-  /** Takes or renews the lease. Our own clock only measures how long ago that was, counted from before the request. */
+  /** Takes or renews the lease. The local clock only measures its age, counted from before the request. */
   async #take(): Promise<void> {
     const requestedMs = performance.now()
     const granted = await this.write(takeLease, [this.holder, leaseMs])

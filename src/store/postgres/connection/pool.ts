@@ -1,12 +1,12 @@
 /**
- * The sessions of one process for one purpose: a bounded number, opened on demand and handed out in the order of
- * requests. What is executed on them, and what its failure means, is decided in connections.ts.
+ * The sessions of one process for one purpose: a bounded number, opened on demand and assigned in the order of requests.
+ * connections.ts executes statements on them and handles their failures.
  *
- * - A session whose statement was given up counts until the engine has answered or its backend has finished: the
- *   backend may wait for a standby that is away, and new sessions in its place would use up the engine's slots. A backend
- *   that is idle has answered, and the answer was lost.
- * - When the engine has no slot for one more session, those that are open stay in use, and requests wait for them.
- * - While there is no session and the engine cannot be reached, requests are rejected at once, and attempts to open one
+ * - A session with an abandoned statement counts until the engine has answered or its backend has finished: the backend may be
+ *   waiting for an offline standby, and new sessions in its place would use up the engine's slots. If a backend is idle, it has
+ *   answered, and its response was lost.
+ * - If the engine has no slot for another session, the open ones stay in use, and requests wait for them.
+ * - While there is no session and the engine is unreachable, requests are rejected immediately, and attempts to open a session
  *   continue in the background.
  */
 
@@ -18,19 +18,19 @@ import type { Session, SessionLimits } from './session.js'
 /** How long a request waits for a session, in ms: as long as opening one may take. */
 const waitMsMax = 3000
 
-/** Between two attempts to reach an engine that is away, in ms. */
+/** Interval between attempts to reach an unreachable engine, in ms. */
 const retryMs = 500
 
-/** After the engine had no slot, how long no further session is opened, in ms. */
+/** How long no further session is opened after the engine had no slot, in ms. */
 const noSlotMs = 5000
 
 /** How long closing waits for statements in flight, in ms: requests were drained before. */
 const closeMsMax = 1000
 
-/** Between two checks of sessions whose statement was given up, in ms. */
+/** Interval between checks of sessions with an abandoned statement, in ms. */
 const givenUpMs = 1000
 
-/** A session that was not used for this long is ended, in ms. */
+/** Sessions that are unused for this long are closed, in ms. */
 const idleMsMax = 60_000
 
 interface Waiter {
@@ -54,8 +54,8 @@ export class Pool {
   #closed = false
 
   /**
-   * @param sizeMax returns the highest number of sessions at the moment
-   * @param workingOf returns which of some backends still execute a statement; for a pool whose sessions are given up
+   * @param sizeMax returns the current maximum number of sessions
+   * @param workingOf returns those of the backends that still execute a statement; for a pool that abandons statements
    */
   constructor(
     private readonly engine: Engine,
@@ -71,12 +71,12 @@ export class Pool {
     this.#trimming = setInterval(() => this.#trim(), idleMsMax / 2).unref()
   }
 
-  /** Why there is no usable session and none can be opened; undefined otherwise. */
+  /** The reason if there is no usable session and none can be opened; otherwise undefined. */
   get failure(): StoreError | undefined {
     return this.#live.size > this.#givenUp.size ? undefined : this.#failure
   }
 
-  /** Give it back by `release`, `giveUp` or `discard`. @throws StoreError `unavailable` when none is free in time */
+  /** Return the session with `release`, `giveUp` or `discard`. @throws StoreError `unavailable` if none is free in time */
   acquire(): Promise<Session> {
     if (this.#closed) return Promise.reject(new StoreError('unavailable', 'the store is closed'))
     const idle = this.#idle.pop()
@@ -91,7 +91,7 @@ export class Pool {
     })
   }
 
-  /** Takes back a session that may be used again. */
+  /** Takes back a session that may be reused. */
   release(session: Session): void {
     if (!this.#live.has(session)) return
     if (this.#closed || !this.engine.isCurrent(session)) return this.discard(session)
@@ -100,7 +100,7 @@ export class Pool {
     else this.#takeOut(waiter).resolve(session)
   }
 
-  /** Takes back a session whose statement was not answered in time: it is used again once the statement is answered. */
+  /** Takes back a session whose statement was not answered in time: it is reused once the statement is answered. */
   giveUp(session: Session): void {
     if (this.#closed) return this.discard(session)
     this.#givenUp.add(session)
@@ -115,7 +115,7 @@ export class Pool {
     this.#forget(session)
   }
 
-  /** Ends every session: idle ones at once, others when they are given back, or after `closeMsMax`. */
+  /** Closes every session: idle ones immediately, others when they are returned, or after `closeMsMax`. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#trimming)
@@ -134,7 +134,7 @@ export class Pool {
     this.#reaping ??= setTimeout(() => void this.#reap(), givenUpMs).unref()
   }
 
-  /** Ends the sessions whose answer was lost: they would count until the system notices that the link is broken. */
+  /** Closes sessions whose response was lost: they would count until the system notices that the link is broken. */
   async #reap(): Promise<void> {
     const checked = [...this.#givenUp]
     try {
@@ -143,13 +143,13 @@ export class Pool {
       for (const session of checked)
         if (this.#givenUp.has(session) && !working.has(session.backendId)) this.discard(session)
     } catch {
-      // An engine that cannot be reached may still execute statements of these sessions.
+      // An unreachable engine may still execute statements of these sessions.
     }
     this.#reaping = undefined
     if (this.#givenUp.size > 0 && !this.#closed) this.#reapLater()
   }
 
-  /** Opens a session for each waiting request, as far as the limit allows. */
+  /** Opens a session for each waiting request, within the limit. */
   #grow(): void {
     const isFull = performance.now() < this.#fullUntilMs && this.#live.size > 0
     if (isFull || this.#retry !== undefined) return
@@ -174,7 +174,7 @@ export class Pool {
 
   #onFailure(error: StoreError): void {
     if (this.#closed) return
-    // A slot may become free at any moment; an engine that is away may be away for long.
+    // A slot may become free at any moment; an engine may be down for long.
     if (error instanceof NoSlot) {
       this.#failure = undefined
       if (this.#live.size > 0) {
@@ -208,7 +208,7 @@ export class Pool {
     return waiter
   }
 
-  /** Removes a session that has ended. A request that was using it gets the statement's own failure. */
+  /** Removes a closed session. A request that was using it gets the statement's own failure. */
   #forget(session: Session): void {
     if (!this.#live.delete(session)) return
     this.#givenUp.delete(session)
@@ -218,12 +218,12 @@ export class Pool {
     if (!this.#closed) this.#grow()
   }
 
-  /** Ends idle sessions on former primaries. */
+  /** Closes idle sessions on former primaries. */
   #discardOld(): void {
     for (const { session } of [...this.#idle]) if (!this.engine.isCurrent(session)) this.discard(session)
   }
 
-  /** Ends sessions that were idle for too long. */
+  /** Closes sessions that were idle for too long. */
   #trim(): void {
     const since = performance.now() - idleMsMax
     for (const { session, sinceMs } of [...this.#idle]) if (sinceMs < since) this.discard(session)

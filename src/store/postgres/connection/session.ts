@@ -1,15 +1,14 @@
 /**
- * The edge to pg: one connection to one host's engine, prepared so that its guarantees do not depend on the
- * configuration of the engine, the database or the role. Nothing else imports pg. Which session executes what is
- * decided in connections.ts.
+ * The boundary to pg: one connection to one host's engine, prepared so that its guarantees do not depend on the configuration of
+ * the engine, the database or the role. Nothing else imports pg. connections.ts chooses the session for each statement.
  *
  * Caveats of the library and of the protocol, each covered by a test:
- * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so
- *   a resolved write is a committed one.
+ * - The engine sends a statement's result before it commits. pg resolves on the message after that (ReadyForQuery), so a resolved
+ *   write is committed.
  * - A commit that stopped waiting for a standby is reported as a success with a warning.
- * - A connection that fails emits an `error`, which ends the process unless there is a listener.
- * - pg's time limit on connecting ends with the login, and `end()` waits for the other side. So every statement here
- *   but those of `define` has a time limit, and a connection is ended by destroying its socket.
+ * - A failed connection emits an `error`, which crashes the process unless there is a listener.
+ * - pg's time limit on connecting ends with the login, and `end()` waits for the other side. So every statement here has a time
+ *   limit, except those of `define`, and destroying the socket closes a connection.
  * - Results are text, decoded as UTF-8; here every column stays the text that was received.
  */
 import type { Socket } from 'node:net'
@@ -18,16 +17,15 @@ import { within } from '../../../base/within.js'
 import { type Parameter, readClock, type Statement } from '../sql/statement.js'
 
 /**
- * Settings of each session. A setting that an engine or a pooler does not know must not prevent the others. A planner
- * without statistics joins by reading whole tables, and every statement here is meant to use an index, so other plans
- * are disabled.
+ * Settings of each session. A setting that an engine or a pooler does not know must not prevent the others. Without statistics, a
+ * planner joins by reading whole tables. Every statement here is meant to use an index, so other plans are disabled.
  */
 const settings: readonly string[] = [
   // Overrides a weaker setting of the role or the database; a stronger one stays.
   `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'`,
-  // A commit sees all before it once it has their order (commit/function.ts), which a snapshot from its start would not.
+  // A commit sees all earlier ones once it has their order (commit/function.ts); a snapshot from its start would not.
   `set default_transaction_isolation = 'read committed'`,
-  // Every commit may wait for another one; how long, the limit on its statement says.
+  // Every commit may wait for another one; the limit on its statement bounds the wait.
   'set lock_timeout = 0',
   // The engine ends a session whose host has vanished within half a minute.
   'set tcp_keepalives_idle = 10',
@@ -42,15 +40,15 @@ const settings: readonly string[] = [
   'set plan_cache_mode = force_generic_plan',
 ]
 
-/** SQLSTATEs of what an engine or a pooler does not know: a setting, its value, a function, a feature, a syntax. */
+/** SQLSTATEs for a setting, value, function, feature or syntax that an engine or a pooler does not know. */
 const unknownStates: readonly (string | undefined)[] = ['42704', '22023', '42883', '0A000', '42601']
 
-/** Distinguishes one primary from the next: the timeline is in the log file's name, and a standby writes no log. */
+/** Distinguishes one primary from the next: the name of the log file contains the timeline, and a standby writes no log. */
 const readTimeline = `
   select pg_is_in_recovery()::text as standby,
     case when pg_is_in_recovery() then null else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end as timeline`
 
-/** How many sessions the engine allows: all clients together, this role, this database. */
+/** The sessions that the engine allows: the minimum of the limits for all clients, this role and this database. */
 const readSlots = `
   select least(
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
@@ -58,21 +56,21 @@ const readSlots = `
     (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
   )::text as slots`
 
-/** Before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
+/** Delay before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
 const keepAliveMs = 30_000
 
-/** After how long the engine on its own ends a statement, and a session that is idle within a transaction; in ms. */
+/** The time, in ms, after which the engine itself ends a statement, or a session that is idle within a transaction. */
 export interface SessionLimits {
   readonly statementMsMax: number
   readonly idleMsMax: number
-  /** After how long it ends a session that does not read what it was sent; 0 for the system's limit. */
+  /** The time after which it ends a session that does not read the data sent to it; 0 for the system's limit. */
   readonly unreadMsMax: number
 }
 
 /** Columns stay the text that was received. */
 const asText = { getTypeParser: () => String } as unknown as pg.CustomTypesConfig
 
-/** A statement was not answered in time; whether it was carried out is unknown. */
+/** A statement was not answered in time; it is unknown whether it was executed. */
 export class TimedOut extends Error {}
 
 /** A write succeeded with a warning: it is committed on this host, and perhaps nowhere else. */
@@ -81,22 +79,22 @@ export class Warned extends Error {}
 export class Standby extends Error {}
 
 export class Session {
-  /** The engine's timeline: a promoted standby has a higher one than its predecessor. 0 where the engine has none. */
+  /** The engine's timeline: a promoted standby has a higher one than its predecessor. 0 if the engine has none. */
   timeline = 0
-  /** Sessions that the engine allows this role in total; undefined where it does not say. */
+  /** Sessions that the engine allows this role in total; undefined if it does not report them. */
   slots: number | undefined
-  /** How far, at least, the engine's clock was ahead of performance.now() when it was last read, in ms. */
+  /** Lower bound of the engine's clock minus performance.now() at the last reading, in ms. */
   clockOffsetMs = 0
-  /** In ms of performance.now(). */
+  /** The time of that reading, in ms of performance.now(). */
   clockReadAtMs = 0
 
   #warning: string | undefined
-  /** A statement is in flight, perhaps one that was given up. */
+  /** A statement is in flight, perhaps an abandoned one. */
   #isBusy = false
   #onAnswered: (() => void) | undefined
 
   private constructor(private readonly client: pg.Client) {
-    // A statement in flight on the connection fails with it, and its caller gets the error.
+    // A statement in flight fails with the connection, and its caller gets the error.
     client.on('error', () => {})
     client.on('notice', ({ code, message }) => {
       // Class 01 is a warning in every language.
@@ -104,7 +102,7 @@ export class Session {
     })
   }
 
-  /** @param msMax for everything together @throws Standby; TimedOut; otherwise the system's or the engine's error */
+  /** @param msMax the limit for the whole opening @throws Standby; TimedOut; otherwise the system's or the engine's error */
   static async open(address: string, msMax: number, limits: SessionLimits): Promise<Session> {
     const client = new pg.Client({
       connectionString: address,
@@ -149,7 +147,7 @@ export class Session {
     await this.readClock(msMax)
   }
 
-  /** Sends all settings in one round trip; if the engine does not know one of them, each by itself. */
+  /** Sends all settings in one round trip; if the engine does not know one of them, sends each separately. */
   async #set(texts: readonly string[], optional: (text: string) => Promise<unknown>): Promise<void> {
     try {
       await this.client.query(texts.join(';'))
@@ -159,7 +157,7 @@ export class Session {
     }
   }
 
-  /** @throws as `execute` does */
+  /** @throws as `execute` */
   async readClock(msMax: number): Promise<void> {
     const [row] = await this.execute(readClock, [], msMax)
     if (row === undefined) throw new Error('the PostgreSQL server did not return its time')
@@ -171,7 +169,7 @@ export class Session {
     return (this.client as unknown as { processID: number }).processID
   }
 
-  /** @throws TimedOut after `msMax`, but it may still be executed; otherwise the engine's or the connection's error */
+  /** @throws TimedOut after `msMax`, but the statement may still be executed; otherwise the engine's or the connection's error */
   execute<Row>(
     { name, text }: Statement<Row>,
     parameters: readonly Parameter[],
@@ -194,7 +192,7 @@ export class Session {
     })
   }
 
-  /** The same for a statement that changes something. @throws Warned too */
+  /** The same for a statement that changes data. @throws also Warned */
   async change<Row>(
     statement: Statement<Row>,
     parameters: readonly Parameter[],
@@ -205,24 +203,24 @@ export class Session {
     return rows
   }
 
-  /** Executes text with any number of statements, unprepared, without a time limit of its own. */
+  /** Executes any number of statements, given as one text, unprepared and without its own time limit. */
   async define(text: string): Promise<void> {
     await this.client.query(text)
   }
 
-  /** Calls the listener once the connection has ended, whichever side ended it. */
+  /** Calls the listener once the connection has closed, on either side. */
   onEnd(listener: () => void): void {
     this.client.once('end', listener)
   }
 
-  /** Resolves once a statement that was given up is answered after all, or the connection has ended. */
+  /** Resolves once an abandoned statement is answered, or the connection has closed. */
   answered(): Promise<void> {
     return this.#isBusy ? new Promise((resolve) => (this.#onAnswered = resolve)) : Promise.resolve()
   }
 
   /** The engine's own time limit ends the statement in flight, unless it waits for a standby. */
   destroy(): void {
-    // `end` says goodbye if the other side still reads; the socket is destroyed in any case.
+    // `end` closes the session properly if the other side still reads; the socket is destroyed in any case.
     this.client.end().catch(() => {})
     const { stream } = (this.client as unknown as { connection: { stream: Socket } }).connection
     setImmediate(() => stream.destroy())
@@ -234,7 +232,7 @@ export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-/** The engine reports that it ended the statement and not the session. Severities may be in another language. */
+/** True if the engine reports that it ended the statement but not the session. Severities may be in another language. */
 export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }

@@ -1,7 +1,7 @@
 /**
- * Values as parameters and as columns of results. An array is a parameter for each column of the rows that a statement works
- * on. Bytes and texts are sent in the protocol's binary form, since its text form would double every byte and be parsed
- * again; numbers are sent as text. What the columns mean is described in schema.ts.
+ * Values as parameters and as columns of results. Each column of the rows that a statement processes is one array parameter. Bytes
+ * and texts are sent in the protocol's binary form, because its text form would double every byte and be parsed again; numbers are
+ * sent as text. schema.ts describes the columns.
  */
 import type { Moment } from '../../../base/clock.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'
@@ -15,7 +15,7 @@ export function bytesArray(elements: readonly Buffer[]): Buffer {
   return binaryArray(bytea, elements)
 }
 
-/** A `text[]` of UTF-8 texts; undefined becomes null. */
+/** A `text[]` of UTF-8 strings; undefined becomes null. */
 export function textArray(elements: readonly (Buffer | undefined)[]): Buffer {
   return binaryArray(text, elements)
 }
@@ -26,8 +26,8 @@ export function plainArray(elements: readonly (number | bigint | boolean | strin
 }
 
 /**
- * The binary form of an array: the number of dimensions, whether there are nulls, the element type, the length, the
- * first index; then each element after its length, which is -1 for null.
+ * The binary form of an array: the number of dimensions, whether there are nulls, the element type, the length, the first index;
+ * then each element, preceded by its length, or by -1 for null.
  */
 function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): Buffer {
   let length = 20
@@ -46,31 +46,31 @@ function binaryArray(type: number, elements: readonly (Buffer | undefined)[]): B
   return array
 }
 
-/** The bytes of a `bytea` column, which is received as `\x` and hexadecimal digits. */
+/** The bytes of a `bytea` column, which arrives as `\x` and hexadecimal digits. */
 export function bytesOf(column: string): Buffer {
   return Buffer.from(column.slice(2), 'hex')
 }
 
-/** The text in which a `bytea` column with these bytes is received. */
+/** The text form in which a `bytea` column with these bytes arrives. */
 export function columnOf(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`
 }
 
 export const typeNumbers: Readonly<Record<TopicType, number>> = { json: 1, string: 2 }
 
-/** @throws Error when the column has none */
+/** @throws Error if the column has no properties */
 export function propertiesOf(column: string | null): Properties {
   const properties: unknown = column === null ? {} : JSON.parse(column)
   if (typeof properties !== 'object' || properties === null) throw new Error('it has no properties')
   return properties as Properties
 }
 
-/** Undefined, for null, if there are no properties, as for most topics. */
+/** Undefined, which becomes null, if there are no properties, as for most topics. */
 export function columnOfProperties(properties: Properties): Buffer | undefined {
   return Object.keys(properties).length === 0 ? undefined : Buffer.from(JSON.stringify(properties))
 }
 
-/** A time in a column, which is by the engine's clock: it has no other, so none of its steps is known. */
+/** A time from a column. The engine has no other clock, so steps of this one go unnoticed. */
 export function momentOf(column: string | number): Moment {
   const ms = Number(column)
   return { wallMs: ms, steadyMs: ms, boot: 'engine' }

@@ -1,4 +1,4 @@
-/** PostgreSQL as an engine that reads: which statements share a round trip, wait for proof, or see one moment. */
+/** PostgreSQL as a reading engine: decides which statements share a round trip, wait for proof, or read one snapshot. */
 import type { Awaitable } from '../../../base/awaitable.js'
 import type { Cancellation } from '../../../base/cancellation.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
@@ -12,17 +12,17 @@ import { scan } from './scan.js'
 import { SharedReads } from './shared-reads.js'
 import { PostgresView } from './view.js'
 
-/** Statements of scans in flight in this process, so that sessions stay free however many scans there are. */
+/** Maximum scan statements in flight in this process, so that sessions stay free regardless of the number of scans. */
 const scansInFlightMax = 2
 
-/** Snapshots of the log in this process: each has a session for some round trips. */
+/** Maximum snapshots of the log in this process: each occupies a session for a few round trips. */
 const snapshotsMax = 3
 
 interface PostgresEngine extends Engine {
   readonly follower: LogFollower
 }
 
-/** @param read needs no proof @param fence proves, before a client's read returns, that the engine was still primary */
+/** @param read reads without proof @param fence proves, before a client's read returns, that the engine was still the primary */
 export function createEngine(
   read: Execute,
   fence: Fence,
@@ -61,7 +61,7 @@ export function createEngine(
   }
 }
 
-/** Lets at most `inFlightMax` of some works be in flight, in arrival order. */
+/** Limits concurrent work to `inFlightMax`, in arrival order. */
 function createLimit(inFlightMax: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let inFlight = 0

@@ -1,13 +1,13 @@
 /**
- * Notices that the log has grown, while somebody follows it: at once after a commit of this process, and otherwise by a
- * small read ten times a second. PostgreSQL's own notifications would take a lock of the whole server at each commit.
+ * Detects that the log has grown, while there are followers: immediately after a commit of this process, and otherwise by a small
+ * read ten times a second. PostgreSQL's own notifications would lock the whole server at each commit.
  */
 import type { Engine, LoggedRecord } from '../../engine.js'
 import { Followers } from '../../followers.js'
 import type { Execute } from '../sql/statement.js'
 import { logEnds } from './view.js'
 
-/** Between two reads, in ms: the delay of what another process has committed. */
+/** Interval between reads, in ms: the delay of another process's commits. */
 const pollMs = 100
 
 export class LogFollower {
@@ -15,14 +15,14 @@ export class LogFollower {
   #polling: NodeJS.Timeout | undefined
   #isReading = false
   #isClosed = false
-  /** The last version that the followers were told of. */
+  /** The last version of which the followers were notified. */
   #last: number | undefined
 
   constructor(private readonly read: Execute) {}
 
   readonly follow: Engine['follow'] = (onGrown) => this.#followers.add(onGrown)
 
-  /** This process has committed changes of topics. */
+  /** Call after this process has committed changes of topics. */
   readonly committed = (record: LoggedRecord): void => {
     this.#last = record.version
     this.#followers.notify(record)
@@ -36,7 +36,7 @@ export class LogFollower {
   #watch(): void {
     clearInterval(this.#polling)
     if (!this.#followers.isWatching || this.#isClosed) return
-    // At first nobody knows what has come since a follower read.
+    // On the first pass, changes may have arrived after a follower's last read.
     this.#last = undefined
     this.#polling = setInterval(() => void this.#poll(), pollMs).unref()
     void this.#poll()
@@ -45,7 +45,7 @@ export class LogFollower {
   async #poll(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
-    // Undefined while the engine is away: those that follow the log learn so from their own reads.
+    // Undefined while the engine is down: followers notice that in their own reads.
     const [row] = await this.read(logEnds.last, []).catch(() => [])
     this.#isReading = false
     const last = row && Number(row.version)

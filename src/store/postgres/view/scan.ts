@@ -1,7 +1,7 @@
 /**
- * Visiting the topics of a plan in batches. Each is found by one statement, in one of three ways: by keys, by the first keys of
- * each branch, or as rows. Between two statements nothing is held open, unless the caller reads in a snapshot: a scan goes on
- * after the last key that it saw, so that a topic that exists throughout is seen exactly once, in order.
+ * Visits the topics of a plan in batches. One statement finds each batch, in one of three ways: by keys, by the first keys of each
+ * branch, or as rows. Between statements nothing stays open, unless the caller reads in a snapshot: a scan continues after the last
+ * key that it saw, so that a topic that exists throughout is visited exactly once, in order.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { waitForSlice } from '../../../base/time-slices.js'
@@ -17,18 +17,18 @@ import { bytesArray, bytesOf } from '../sql/columns.js'
 import { type Execute, ofTypes } from '../sql/statement.js'
 import { type PlacedRow, PostgresTopic, readInRanges, rowsAt } from './topics.js'
 
-/** Keys in a batch: few while the matcher skips, many while it does not. */
+/** Keys per batch: few while the matcher skips, many while it does not. */
 const batchMin = 32
 const batchMax = 1024
 
-/** Topics in the order of their keys; their rows too, if those were read; and what is left of the ranges. */
+/** Topics in the order of their keys, with their rows if those were read, and the remaining ranges. */
 interface Found {
   readonly keys: readonly Buffer[]
   readonly rows?: readonly PlacedRow[]
   readonly left: readonly KeyRange[]
 }
 
-/** Finds the next topics in ranges, of which there is at least one. @param batch how many keys, if only keys are read */
+/** Finds the next topics in the ranges, of which there is at least one. @param batch how many keys, if only keys are read */
 type Find = (ranges: readonly KeyRange[], batch: number) => Promise<Found>
 
 /** The first keys from `$1` to `$2`, at most `$3`. */
@@ -48,16 +48,16 @@ function findKeys(read: Execute, type: TopicType | undefined): Find {
 }
 
 interface BranchRow {
-  /** Null for a branch of which nothing is taken. */
+  /** Null if nothing is taken from the branch. */
   readonly key: string | null
-  /** Where the step after this one begins. */
+  /** The start of the next step. */
   readonly next: string
 }
 
 /**
- * From `$1` to `$2`: each step finds the next key, by a seek. A key with fewer than `$3` segments is taken alone. Any other is
- * in a branch: of the keys that begin with its first `$4` segments, `$5` are taken, and the rest are skipped. There are at
- * most `$7` steps, and none begins once `$6` keys are taken.
+ * From `$1` to `$2`: each step finds the next key with a seek. A key with fewer than `$3` segments is taken alone. Any other key is
+ * in a branch: the first `$5` keys that share its first `$4` segments are taken, and the rest are skipped. There are at most `$7`
+ * steps, and none after `$6` keys are taken.
  */
 const readBranches = ofTypes<BranchRow>(
   'read_branches',
@@ -93,42 +93,42 @@ const readBranches = ofTypes<BranchRow>(
     where s.step > 0 order by s.step, k.key`,
 )
 
-/** Steps of one statement: some ms of the engine's time. */
+/** Steps per statement: a few ms of the engine's time. */
 const stepsMax = 1000
 
-/** A larger limit is left to the matcher: where so many keys are taken of a branch, that hardly reads any in vain. */
+/** A larger limit is left to the matcher: if so many keys are taken from a branch, few are read in vain. */
 const branchLimitMax = 100
 
 /**
- * As many keys of each branch in the first range as the limit allows, and all that are in no branch. The matcher counts the
- * keys of a branch, which may be in several ranges.
+ * Finds, in the first range, as many keys of each branch as the limit allows, and all keys outside of branches. The matcher counts
+ * the keys of a branch, which may be in several ranges.
  *
- * @param ahead how many keys are worth reading at once; exceeded by those of a branch
+ * @param ahead how many keys to read ahead; one branch may exceed it
  */
 function findBranches(read: Execute, type: TopicType | undefined, { depth, limit }: BranchLimit, ahead: number): Find {
-  // Without results, all branches below the same parent are skipped at once.
+  // Without results, all branches below the same parent are skipped in one step.
   const cut = limit === 0 ? depth - 1 : depth
-  // Of the branch in which a page continues, up to `limit` keys are counted and not taken.
+  // Up to `limit` keys of the branch in which a page continues are counted but not taken.
   let most = ahead + limit
   return async (ranges) => {
     const [{ start, end }, ...others] = ranges as [KeyRange, ...KeyRange[]]
     const rows = await readBranches(read, type, [start, end, depth, cut, limit, most, stepsMax])
     const keys = rows.flatMap(({ key }) => (key === null ? [] : [bytesOf(key)]))
-    // More than the page still lacks: some of them may be removed before their rows are read.
+    // Read more than the page still needs: some topics may be removed before their rows are read.
     most = Math.max(most - keys.length, limit + batchMin)
     const last = rows.at(-1)
     if (last === undefined) return { keys, left: others }
-    // The next range may have the rest of the last branch, unless that is exhausted.
+    // The next range may have the rest of the last branch, unless the branch is exhausted.
     const isExhausted = rows.filter(({ next }) => next === last.next).length >= limit
     const next = bytesOf(last.next)
     return { keys, left: isExhausted ? rangesFrom(ranges, next) : [...rangesFrom([{ start, end }], next), ...others] }
   }
 }
 
-/** Ranges that are read together, once all topics of those before were found. */
+/** Ranges to read together, once all topics of the earlier ones were found. */
 export const rangesAtOnce = 8
 
-/** Topics as rows, within the bounds of `ahead`. */
+/** Finds topics as rows, within the limits of `ahead`. */
 function findRows(read: Execute, type: TopicType | undefined, { item, head }: Wanted, ahead: Scan['ahead']): Find {
   let width = 1
   return async (ranges) => {
@@ -146,7 +146,7 @@ function findRows(read: Execute, type: TopicType | undefined, { item, head }: Wa
   }
 }
 
-/** How many rows there are up to the first that does not fit, or with as many as a range may have; undefined without these. */
+/** The number of rows before the first that does not fit, or up to the one that fills its range; undefined if there is neither. */
 function cutOf(rows: readonly PlacedRow[], limit: number): number | undefined {
   let count = 0
   for (const [i, { place, fits }] of rows.entries()) {
@@ -182,7 +182,7 @@ function wayToFind(read: Execute, { plan, branches, type, wanted, ahead }: Scan)
   return plan.matcher !== undefined || wanted === undefined ? findKeys(read, type) : findRows(read, type, wanted, ahead)
 }
 
-/** Those of the keys that match, and the least that may match after them, if the matcher knows it. */
+/** The keys that match, and the least later key that may match, if the matcher knows it. */
 async function matching(
   matcher: Matcher | undefined,
   keys: readonly Buffer[],
@@ -202,7 +202,7 @@ async function matching(
   return { keys: matches, jump }
 }
 
-/** @returns whether more are taken */
+/** @returns whether to continue */
 async function takeKeys(
   read: Execute,
   asked: Scan,

@@ -1,7 +1,7 @@
 /**
- * The items of topics by path, and the first items of key ranges, for fetches and for pages of plans without a matcher: those
- * that are requested in one turn of the event loop share a statement (connection/batcher.ts). What is too large for its share
- * of a statement is left to a later one, so that it does not delay the small ones.
+ * The items of topics by path, and the first items of key ranges, for fetches and for pages of plans without a matcher. Requests of
+ * one turn of the event loop share a statement (connection/batcher.ts). A request that is too large for its share of a statement is
+ * moved to a later one, so that it does not delay the small ones.
  */
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
@@ -15,7 +15,7 @@ import { byTypeAndKey, type Execute, type Statement, sameKey } from '../sql/stat
 interface ItemRow {
   readonly key: string
   readonly type: string
-  /** Null if it was too large, or if the items before it left no room. */
+  /** Null if the item was too large, or the preceding items left no room. */
   readonly item: string | null
 }
 
@@ -24,7 +24,7 @@ const readItem: Statement<ItemRow> = {
   text: 'select key, type, item from topicd.topics where key = $1::bytea',
 }
 
-/** The items of topics, except those of more than `$2` bytes: the size of an item is known without reading it. */
+/** The items of topics, except those with more than `$2` bytes: the size of an item is known without reading it. */
 const readSmallItems: Statement<ItemRow> = {
   name: 'read_small_items',
   text: `
@@ -32,7 +32,7 @@ const readSmallItems: Statement<ItemRow> = {
     from topicd.topics where key = any($1::bytea[])`,
 }
 
-/** The items of topics, in the order requested, up to the first that makes the sum reach `$2` bytes. */
+/** The items of topics, in the order requested, up to the first with which the sum reaches `$2` bytes. */
 const readLargeItems: Statement<ItemRow> = {
   name: 'read_large_items',
   text: `
@@ -46,21 +46,21 @@ const readLargeItems: Statement<ItemRow> = {
 /** Topics per statement. */
 const topicsMax = 256
 
-/** A larger item is read by `readLargeItems`, which returns the item that reaches `largeBytesMax` and none after it. */
+/** Larger items are read by `readLargeItems`, which returns items up to the one that reaches `largeBytesMax`. */
 const smallBytesMax = 64 * 1024
 const largeBytesMax = 8 * 1024 * 1024
 
 /** Ranges per statement. */
 const rangesMax = 32
 
-/** The bytes that a range may return when it shares a statement. */
+/** The bytes that a range may return if it shares a statement. */
 const sharedBytesMax = 1024 * 1024
 
 const { within, order } = byTypeAndKey('q.type')
 
 /**
- * The first items of several ranges: of each a number at most, up to the first that exceeds a number of bytes, and two at
- * least, so that the reader can tell a full page from the last one.
+ * The first items of several ranges: for each, a maximum number of items, up to the first that exceeds a number of bytes, but at
+ * least two, so that the reader can tell a full page from the last one.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
@@ -79,14 +79,14 @@ const readRanges: Statement<{ place: string; item: string }> = {
     order by q.place, p.number`,
 }
 
-/** Batches of one kind in flight in this process: beyond a few, larger batches gain more than another one in flight. */
+/** Maximum batches of one kind in flight in this process: beyond a few, larger batches gain more than additional ones. */
 const inFlightMax = 2
 
 interface TopicRequest extends Request {
   readonly id: string
   readonly key: Buffer
   readonly type: TopicType
-  /** An earlier statement found its item too large. */
+  /** True if an earlier statement found its item too large. */
   readonly isLarge: boolean
   resolve(item: Uint8Array | Absent): void
 }
@@ -112,7 +112,7 @@ export class SharedReads {
     return new Promise((resolve, reject) => this.#topics.add({ id, bytes, key, type, isLarge: false, resolve, reject }))
   }
 
-  /** The first `limit` items of the type, up to the first that exceeds `bytesMax`, and two at least. */
+  /** The first `limit` items of the type, up to the first that exceeds `bytesMax`, but at least two. */
   items(range: KeyRange, type: TopicType, limit: number, bytesMax: number): Promise<readonly string[]> {
     const id = `${type} ${limit} ${bytesMax} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length
@@ -168,7 +168,7 @@ export class SharedReads {
   }
 }
 
-/** Counts a comma with each item. */
+/** Whether the items, with a comma each, are longer than `bytesMax`. */
 function isLonger(items: readonly string[], bytesMax: number): boolean {
   return items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax
 }

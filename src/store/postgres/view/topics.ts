@@ -1,4 +1,4 @@
-/** Topics as rows, and the statements that read them, at keys or as the first of ranges. Columns not asked for are null. */
+/** Topics as rows, and the statements that read them, at keys or as the first of ranges. Columns that were not requested are null. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
@@ -17,25 +17,25 @@ export interface TopicRow {
   readonly updated: string
   readonly due: string | null
   readonly item: string | null
-  /** Not `true` if columns that were asked for were left out, since those before have so many bytes. */
+  /** Not `true` if requested columns were left out because the preceding rows have too many bytes. */
   readonly fits: string
 }
 
 /** A row of a statement that reads up to a number of bytes. */
 export interface PlacedRow extends TopicRow {
-  /** That of its key, or of its range, among those that were asked for; from 1. */
+  /** The position of its key or range among those requested, from 1. */
   readonly place: string
 }
 
-/** Columns of a `TopicRow` beside its key: with the item if `$1`, with the head if `$2`. */
+/** Columns of a `TopicRow` besides its key: with the item if `$1`, with the head if `$2`. */
 const topicColumns = `
   type, generation, version, created, updated, case when $1::boolean then item end as item,
   case when $2::boolean then properties end as properties, case when $2::boolean then due end as due`
 
 /**
- * Topics in order, with what fits into `$3` bytes: of the first that exceeds them, too.
+ * Topics in order, with the columns that fit into `$3` bytes, including those of the first topic that exceeds them.
  *
- * @param topics selects them, with the columns of a `TopicRow` and `place`
+ * @param topics selects the topics, with the columns of a `TopicRow` and `place`
  */
 function placed(topics: string, order: string): string {
   return `
@@ -73,7 +73,7 @@ export const readInRanges = ofTypes<PlacedRow>('read_topics_in_ranges', 7, ({ wi
   ),
 )
 
-/** The topics at these keys, in their order; none for a key without one, or with one of another type. */
+/** The topics at these keys, in the same order; no row for a key without a topic, or with one of another type. */
 export function rowsAt(
   read: Execute,
   keys: readonly Buffer[],
@@ -98,13 +98,13 @@ export class PostgresTopic implements StoredTopic {
     this.version = Number(row.version)
   }
 
-  /** One of which no more is known. */
+  /** A topic of which only these parts are known. */
   static bare(path: Path, type: TopicType, properties: string | null, generation: string): PostgresTopic {
     const others = { created: '0', updated: '0', version: '0', due: null, item: null, fits: 'true' }
     return new PostgresTopic(path, { type: String(typeNumbers[type]), properties, generation, ...others })
   }
 
-  /** Distinguishes it from earlier and later topics at the path. */
+  /** Distinguishes the topic from earlier and later ones at the path. */
   get generation(): string {
     return this.row.generation
   }
@@ -119,7 +119,7 @@ export class PostgresTopic implements StoredTopic {
     return (this.#item ??= item === null ? undefined : Buffer.from(item))
   }
 
-  /** Of the JSON of its properties. */
+  /** The length of its properties as JSON. */
   get propertiesLength(): number {
     return this.row.properties?.length ?? 0
   }

@@ -1,4 +1,4 @@
-/** Reads at one moment: each with statements of its own, or all in a snapshot. */
+/** Reads with separate statements, or all in one snapshot. */
 import { waitForSlice } from '../../../base/time-slices.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
@@ -12,7 +12,7 @@ import { rangesAtOnce } from './scan.js'
 import type { SharedReads } from './shared-reads.js'
 import { PostgresTopic, rowsAt } from './topics.js'
 
-/** Rows of the log that are read at once. */
+/** Rows of the log to read at a time. */
 const logRowsMax = 256
 
 const readDue: Statement<{ key: string; due: string; generation: string }> = {
@@ -28,7 +28,7 @@ interface LogRow {
   readonly keys: string
 }
 
-/** The rows of the log from a version on, until they have `$2` changes after it: each row says how many it has with those before. */
+/** The rows of the log from a version on, until `$2` changes follow it; each row has the running total of changes. */
 const readLog: Statement<LogRow> = {
   name: 'read_log',
   text: `
@@ -103,7 +103,7 @@ export class PostgresView implements View {
       const rows = await this.read(readLog, [from, keysAhead])
       await waitForSlice()
       for (const row of rows) {
-        // The row that was taken last says where the next ones begin.
+        // Skip the row that was taken last: this read started at it.
         if (Number(row.version) === from && from !== version) continue
         if (!take({ version: Number(row.version), total: Number(row.total), keys: bytesOf(row.keys) })) return
       }
