@@ -1,12 +1,12 @@
-/** Removal by policy: what one sweep does to the due topics. Who sweeps, and when, is decided by the caller. */
+/** Removal by policy: the effect of one sweep on due topics. The caller decides which process sweeps, and when. */
 import type { Plan } from '../selectors/plan.js'
 import type { Path } from '../topics/path.js'
 import type { UnreadableTopic } from './errors.js'
 
-/** Compiles the selector of a remove clause, or says what is wrong with it: a store knows plans, and no selectors. */
+/** Compiles the selector of a remove clause, or returns its fault: a store knows plans, not selectors. */
 export type PlanOf = (selector: string) => Plan | { readonly problem: string }
 
-/** A remove clause that was due and has ended its policy, but removed nothing: its selector is refused today. */
+/** A due remove clause that removed nothing because its selector is rejected today. Its policy has ended. */
 export interface RefusedClause {
   readonly path: Path
   /** The selector's fault, as the end of a sentence. */
@@ -16,9 +16,9 @@ export interface RefusedClause {
 export interface DueRemovals {
   readonly removed: number
   readonly refused: readonly RefusedClause[]
-  /** Topics that were left as they are, each with every sweep that meets it; of very many, some. */
+  /** Topics that were left unchanged. Each sweep reports them again; if there are very many, only a part of them. */
   readonly unreadable: readonly UnreadableTopic[]
-  /** When the next one is due, in ms since the epoch: 0 while remove clauses wait, undefined when none is known. */
+  /** The next due time, as Unix time in ms: 0 while remove clauses wait, undefined if none is known. */
   readonly nextMs: number | undefined
 }
 
@@ -26,8 +26,8 @@ export const nothingRemoved: DueRemovals = { removed: 0, refused: [], unreadable
 
 export interface DueRemover {
   /**
-   * Removes what is due now. One process must call this again and again; more than one do no harm. Remove clauses that
-   * are due continue in the background, and a later call says what came of them.
+   * Removes the topics that are due now. One process must call this repeatedly; several do no harm. Due remove clauses continue in
+   * the background, and a later call returns their results.
    *
    * @param planOf called once for each clause that is executed, perhaps after this call has returned
    */

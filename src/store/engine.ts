@@ -1,10 +1,10 @@
 /**
- * What a topic store needs of its engine: topics as they are stored, small records, and a log in the order of the commits,
- * read at one moment or in slices. What topics mean is decided in core/, once, and is no engine's business. Every engine
- * guarantees what store.ts says, also across failovers, and compares keys as unsigned bytes.
+ * The interface between a topic store and its engine: stored topics, small records, and a log in the order of the commits, read in
+ * a snapshot or in slices. core/ alone decides what topics mean. Every engine gives the guarantees in store.ts, also across
+ * failovers, and compares keys as unsigned bytes.
  *
- * An engine that reads without waiting returns its results at once. Whoever uses one must not wait in between, since bytes
- * and snapshots are valid only until the next read: `whenKnown` in base/awaitable.ts, never `await`.
+ * An engine that reads without waiting returns its results synchronously. Its callers must not wait in between, because bytes and
+ * snapshots are valid only until the next read: use `whenKnown` in base/awaitable.ts, never `await`.
  */
 import type { Awaitable } from '../base/awaitable.js'
 import type { Cancellation } from '../base/cancellation.js'
@@ -16,21 +16,21 @@ import type { KeyRange } from '../topics/range.js'
 import type { Properties, TopicType } from '../topics/topic.js'
 import type { Absent, BranchLimit, ChangeVersion } from './topics.js'
 
-/** Small records beside the topics, by their names. */
+/** Tables of small, named records, stored next to the topics. */
 export type RecordTable = 'keys' | 'keyUses' | 'receipts' | 'meta'
 
 /** The next evaluation of a topic's policy. */
 export interface Due {
   readonly atMs: number
-  /** No other topic has ever had the same one, even at the same path. */
+  /** Never used by another topic, even at the same path. */
   readonly id: string
 }
 
-/** Of a topic with properties. */
+/** The stored data of a topic with properties, apart from its item. */
 export interface Head {
   readonly properties: Properties
   readonly created: Moment
-  /** Undefined for never. */
+  /** Undefined if it is never due. */
   readonly due: Due | undefined
 }
 
@@ -41,41 +41,41 @@ export interface Wanted {
   readonly version: boolean
 }
 
-/** A topic as it is stored. Nothing but its functions can fail; they belong to the view, or the commit, that has read it. */
+/** A topic as it is stored. Only its functions can fail; call them while the view or commit that read the topic is open. */
 export interface StoredTopic {
   readonly type: TopicType
-  /** Undefined for a topic without properties, or if it was not asked for. @throws UnreadableTopic */
+  /** Undefined if the topic has no properties or the head was not requested. @throws UnreadableTopic */
   head(): Head | undefined
   /**
-   * When its value was last set, where that is kept (`NewTopic.tracksUpdates`) and the head was asked for.
+   * The last time its value was set, if that is stored (`NewTopic.tracksUpdates`) and the head was requested.
    *
-   * @throws Error when it cannot be read
+   * @throws Error if it cannot be read
    */
   updated(): Moment | undefined
-  /** False if its head says that it is due, but its record for `View.due` is missing. */
+  /** False if its head has a due time, but its record for `View.due` is missing. */
   isScheduled(): boolean
-  /** The fetch result item, valid during the call that receives the topic; undefined if it was not asked for, or is lost. */
+  /** The fetch result item, valid during the call that receives the topic; undefined if it was not requested or is lost. */
   readonly item: Uint8Array | undefined
-  /** 0 if it was not asked for. */
+  /** 0 if it was not requested. */
   readonly version: number
 }
 
 export interface Scan {
   readonly plan: Plan
-  /** All that the plan's matcher does: it takes the first of each branch. For an engine that can find these where it reads. */
+  /** Given if the plan's matcher does nothing but limit branches, for an engine that can apply the limit while it reads. */
   readonly branches?: BranchLimit | undefined
-  /** Both types, in the order of their keys, if undefined. */
+  /** Undefined for both types, in the order of their keys. */
   readonly type: TopicType | undefined
   /** Undefined if only paths are wanted. */
   readonly wanted: Wanted | undefined
-  /** How much is worth reading before it is taken, for an engine that waits for what it reads. */
+  /** How much to read ahead, for an engine that waits for its reads. */
   readonly ahead: { readonly topics: number; readonly bytes: number }
   /**
-   * Called with each match, in order, within a slice; false ends the scan. `topic` is undefined if it is not wanted, or was
-   * removed meanwhile.
+   * Called with each match, in order, within a slice; false ends the scan. `topic` is undefined if it is not wanted, or was removed
+   * after the match.
    */
   readonly take: (path: Path, topic: StoredTopic | undefined, slice: Slice) => boolean
-  /** In a snapshot: called for each key that is not after the one before. Without it, such a key ends the scan with an error. */
+  /** Called for each key of a snapshot that does not sort after the previous one. Without it, such a key fails the scan. */
   readonly onMisplaced?: (path: Path) => void
 }
 
@@ -84,7 +84,7 @@ export type Records = Readonly<
 >
 
 /**
- * Visits matches in slices until `take` returns false, or there are no more; the first slice is the caller's, if it has one.
+ * Visits matches in slices until `take` returns false or no match is left. The first slice is the caller's, if it has one.
  *
  * @throws Cancelled at the next slice once `cancellation` is set
  */
@@ -92,13 +92,13 @@ type RunScan = (scan: Scan, cancellation: Cancellation) => Awaitable<void>
 
 /** Reads one point in time. */
 export interface View {
-  /** The item of the topic of this type: the shortest way. Valid until this turn ends or the next read. */
+  /** The item of the topic of this type, by the shortest way. Valid until this turn ends or the next read. */
   item(type: TopicType, path: Path): Awaitable<Uint8Array | Absent>
   /**
-   * Calls `take` for each path, in this order, until it returns false; with undefined where there is no topic.
+   * Calls `take` for each path, in this order, until it returns false; the topic is undefined if it does not exist.
    *
-   * @param type only topics of this type are; undefined for both
-   * @param bytesMax once the items have more bytes than this, together, no other need be read
+   * @param type topics of the other type count as absent; undefined for both types
+   * @param bytesMax once the items exceed this total, the rest need not be read
    */
   topics(
     paths: readonly Path[],
@@ -110,7 +110,7 @@ export interface View {
   /**
    * Calls `take` with the item of each topic of a type in the ranges, valid during the call, until it returns false.
    *
-   * @param ahead how many items, and bytes of them, are worth reading before they are taken
+   * @param ahead how many items, and how many of their bytes, to read ahead
    */
   items(
     type: TopicType,
@@ -118,79 +118,82 @@ export interface View {
     ahead: Scan['ahead'],
     take: (item: Uint8Array) => boolean,
   ): Awaitable<void>
-  /** The topics that are due from one time to another, both included, after a place, by time: at most `limit`. */
+  /** Topics due between two times, both included, after a place, in order of time: at most `limit`. */
   due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): Awaitable<readonly DuePlace[]>
   record(table: RecordTable, name: string): Awaitable<Buffer | undefined>
   /** In the order of their names. */
   records(table: RecordTable): Awaitable<readonly (readonly [string, Buffer])[]>
   /**
-   * Calls `take` with the record of the log that has this version, if the log has it, and those after it, in order, until it
-   * returns false; within a slice if it waits.
+   * Calls `take` with the log's record of this version, if there is one, and the later records, in order, until it returns false.
+   * If the engine waits, the calls are within a slice.
    *
-   * @param keysAhead how many keys are worth reading before they are taken
+   * @param keysAhead how many keys to read ahead
    */
   log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Awaitable<void>
   /** The log always has a record. */
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
 }
 
-/** The record that a topic is due. No topic owns it if the path's topic has another due time, or none. */
+/** The record of a topic's due time. No topic owns it if the topic at the path has a different due time, or none. */
 export interface DuePlace extends Due {
   /** Undefined if it cannot be read. */
   readonly path: Path | undefined
 }
 
-/** A view that stays as it is until it is closed. What is freed meanwhile is not used again, so the store may grow. */
+/** A view that stays unchanged until it is closed. Space freed in the meantime is not reused, so the store may grow. */
 export interface Snapshot extends View {
   readonly scan: RunScan
-  /** How many records the engine states to have; undefined if it does not. */
+  /** The engine's own record counts; undefined if it has none. */
   readonly stated: Records | undefined
   close(): Awaitable<void>
 }
 
 /** A place in the order of commits. */
 export interface LogPosition {
-  /** Of the last change of the commit. */
+  /** The version of the commit's last change. */
   readonly version: number
-  /** The number of changes until then. */
+  /** The number of changes up to and including it. */
   readonly total: number
 }
 
 export interface LogRecord extends LogPosition {
-  /** The keys of the topics that it changed, as logged-keys.ts writes them. */
+  /** The keys of the topics that it changed, in the format of logged-keys.ts. */
   readonly keys: Buffer
 }
 
-/** A commit that has just been made. */
+/** The record of a commit that has just completed. */
 export interface LoggedRecord extends LogRecord {
-  /** The position of the record before it. */
+  /** The position of the previous record. */
   readonly before: LogPosition
 }
 
-/** The reading part of an engine. */
+/** The read interface of an engine. */
 export interface Engine {
-  /** A number that no other store has, and that a restore changes. */
+  /** A number unique to this store; a restore changes it. */
   storeId(): Awaitable<number>
-  /** True if its reads wait, so that other work runs in between. */
+  /** True if its reads wait, and other work runs in between. */
   readonly waits: boolean
-  /** For a request, as it is handled: it sees every commit that was acknowledged before the call. */
+  /** The view for a request while it is handled: it sees every commit that was acknowledged before the call. */
   now(): View
-  /** Small reads of one moment, at any other time: they see the same. */
+  /** Runs small reads on one snapshot, outside of request handling. They see the same commits as `now`. */
   atOnce<T>(read: (view: View) => Awaitable<T>): Awaitable<T>
   /**
-   * The same in a slice: at once if the caller runs in one.
+   * The same in a slice: immediately if the caller runs in one.
    *
-   * @param work is called again, and begins anew, if the snapshot was lost
+   * @param work is called again, and must start over, if the snapshot was lost
    */
   inSnapshot<T>(work: (view: View, slice: Slice) => Awaitable<T>): Awaitable<T>
   /** Each slice sees every commit that was acknowledged before it; a topic that exists throughout is visited once. */
   readonly scan: RunScan
   openSnapshot(): Awaitable<Snapshot>
-  /** Calls `onGrown` soon after commits of topics, with the record of the only one if it is at hand, until the result is called. */
+  /**
+   * Calls `onGrown` soon after commits of topics, until the returned function is called. Passes the record if there was only one
+   * commit and its record is at hand.
+   */
   follow(onGrown: (record: LoggedRecord | undefined) => void): () => void
 }
 
-/** The bytes of an item: those of a buffer from `start` to `end`. */
+/** The bytes of an item: the part of a buffer from `start` to `end`. */
 export interface ItemBytes {
   readonly bytes: Buffer
   readonly start: number
@@ -202,7 +205,7 @@ export interface WriteSize {
   readonly operations: number
   /** The bytes of its records, apart from paths. */
   readonly bytes: number
-  /** True if it may add topics, or bytes to them: such a write leaves more space on the disk. */
+  /** True if it may add topics or bytes; such a write must leave more free space on the disk. */
   readonly grows: boolean
 }
 
@@ -210,14 +213,14 @@ export interface WriteSize {
 export interface Decider<Request, Outcome> {
   sizeOf(request: Request): WriteSize
   /**
-   * Begins a group of requests that share a commit. An engine may decide a group again, over fresher records.
+   * Starts a group of requests that share a commit. An engine may decide a group again, using fresher records.
    *
    * @param moment the time of the commit
    */
   begin(stored: Stored, moment: Moment): Group<Request, Outcome>
 }
 
-/** All that deciding a request may read, for an engine that waits for its reads. */
+/** Everything that deciding a request may read, for an engine that waits for its reads. */
 export interface Needs {
   readonly topics: readonly NeededTopic[]
   readonly records: readonly RecordTable[]
@@ -229,22 +232,22 @@ export interface NeededTopic {
 }
 
 /**
- * What may be read of a topic: what never changes; also what may, except the item, such as its version and when it is due; or
- * all.
+ * The parts of a topic that may be read: `constants` never change; `version` adds everything but the item, such as the due time;
+ * `item` is all of it.
  */
 export type NeededPart = 'constants' | 'version' | 'item'
 
 export interface Group<Request, Outcome> {
-  /** Decides one request, by what is stored and what was decided before. If it throws, it has decided nothing. */
+  /** Decides one request, based on the stored records and on earlier decisions. If it throws, it has decided nothing. */
   decide(request: Request): Outcome
-  /** Makes the changes that were decided. Nothing may throw here but a defect. */
+  /** Applies the decided changes. Only a defect may throw here. */
   end(changes: Changes): void
 }
 
 /** The store before a commit. */
 export interface Stored {
   /**
-   * @param type only a topic of this type is there; undefined for both
+   * @param type a topic of the other type counts as absent; undefined for both types
    * @param wanted its item is a view, valid until the next read
    */
   topic(path: Path, type: TopicType | undefined, wanted: Wanted): StoredTopic | undefined
@@ -257,9 +260,9 @@ export interface NewTopic {
   readonly type: TopicType
   readonly properties: Properties
   readonly item: ItemBytes
-  /** The first evaluation of its policy; undefined for never. */
+  /** The first evaluation of its policy; undefined if it is never due. */
   readonly dueMs: number | undefined
-  /** Keeps the time of each update from now on. */
+  /** Stores the time of each update from now on. */
   readonly tracksUpdates: boolean
 }
 
@@ -267,18 +270,18 @@ export interface NewTopic {
 export interface Changes {
   /** The time of the commit. */
   readonly moment: Moment
-  /** @param former the topic that it replaces; undefined if there is none */
+  /** @param former the topic that it replaces, if any */
   create(topic: NewTopic, former: StoredTopic | undefined): void
-  /** @param tracksUpdates true if the time is kept */
+  /** @param tracksUpdates true if the time of the update is stored */
   update(path: Path, topic: StoredTopic, item: ItemBytes, tracksUpdates: boolean): void
   remove(path: Path, topic: StoredTopic): void
-  /** A change that is undone, or followed by another, in the same commit: it only takes a version. */
+  /** A change that is undone or followed by another one in the same commit: it only uses up a version. */
   pass(path: Path): void
-  /** Sets the version of the change that was made last, before the commit's requests are settled. */
+  /** Sets the version of the last change, before the commit's requests are settled. */
   tellVersion(change: ChangeVersion): void
-  /** No change of the topic: its version stays. @param dueMs undefined for never */
+  /** Not a change of the topic: its version stays. @param dueMs undefined if it is never due */
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void
-  /** Forgets a place that no topic owns. */
+  /** Removes a place that no topic owns. */
   dropDue(place: DuePlace): void
   /** @param value undefined removes the record */
   put(table: RecordTable, name: string, value: Buffer | undefined): void

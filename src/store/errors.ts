@@ -1,15 +1,15 @@
-/** The failures of a store that its users must expect. What a client did wrong is a value of topics.ts instead. */
+/** Expected failures of a store. Faults of a client are values in topics.ts instead. */
 import type { Path } from '../topics/path.js'
 
 /** The known effect of a failed write, or the reason why a read was impossible. */
 type StoreErrorKind =
-  /** Nothing happened, or only a part of a bulk removal; a retry may succeed. */
+  /** Nothing was changed, or a bulk removal is partial; a retry may succeed. */
   | 'retry'
-  /** It may or may not have happened. */
+  /** The write may or may not have been applied. */
   | 'unknown_outcome'
-  /** Nothing happened; there is no space. */
+  /** Nothing was changed; the disk has no space. */
   | 'full'
-  /** Nothing happened; the engine cannot be reached. */
+  /** Nothing was changed; the engine is unreachable. */
   | 'unavailable'
 
 export class StoreError extends Error {
@@ -22,19 +22,19 @@ export class StoreError extends Error {
   }
 }
 
-/** The store is unusable as it is. The message says which file or record is wrong, how, and what to do. */
+/** The store is unusable. The message names the faulty file or record, the fault, and the remedy. */
 export class StoreUnusable extends Error {}
 
-/** The error for a person when a walk failed with `cause`; LMDB's own messages are as short as MDB_CORRUPTED. */
+/** The error to show when a walk failed with `cause`; LMDB's own messages are as terse as MDB_CORRUPTED. */
 export function damaged(cause: unknown): StoreUnusable {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
 }
 
 /**
- * A topic whose REMOVAL, or whose time, cannot be read: the disk has damaged it, or an earlier version has stored what this
- * one does not take. Whatever goes over stored topics reports such a topic, leaves it as it is, and goes on with the others:
- * one bad record must not stop a sweep.
+ * A topic whose REMOVAL or time cannot be read: the disk damaged it, or an earlier release stored a value that this one rejects.
+ * Code that visits stored topics reports such a topic, leaves it unchanged and continues, so that one bad record does not stop a
+ * sweep.
  */
 export class UnreadableTopic extends Error {
   constructor(
@@ -45,7 +45,7 @@ export class UnreadableTopic extends Error {
   }
 }
 
-/** @throws UnreadableTopic when `read` throws anything */
+/** @throws UnreadableTopic if `read` throws anything */
 export function readOf<T>(path: Path, read: () => T): T {
   try {
     return read()

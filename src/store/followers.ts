@@ -1,10 +1,10 @@
-/** Who follows the log of changes in this process. How it is learned that the log has grown is the caller's. */
+/** The followers of the change log in this process. The caller detects growth. */
 
-/** @template T what is known of how it has grown */
+/** @template T the known details of the growth */
 export class Followers<T> {
   readonly #all = new Set<{ readonly onGrown: (news: T) => void }>()
 
-  /** @param onWatching called when the first follower comes, and when the last one goes */
+  /** @param onWatching called when the first follower is added and when the last one is removed */
   constructor(private readonly onWatching: () => void = () => {}) {}
 
   get isWatching(): boolean {

@@ -1,4 +1,4 @@
-/** Keys in the records of the log, each after its length (16 bits, big-endian). Every engine stores the same bytes. */
+/** The keys in the log's records, each preceded by its length (16 bits, big-endian). Every engine stores the same bytes. */
 import { keyTextOf, writeKey } from '../topics/key.js'
 import type { Path } from '../topics/path.js'
 
@@ -20,7 +20,7 @@ export function loggedKeys(paths: readonly Path[]): Buffer {
   return keys.subarray(0, at)
 }
 
-/** Undefined when the last key is not whole. */
+/** Undefined if the last key is incomplete. */
 export function countLoggedKeys(keys: Buffer): number | undefined {
   let count = 0
   let at = 0
@@ -28,7 +28,7 @@ export function countLoggedKeys(keys: Buffer): number | undefined {
   return at === keys.length ? count : undefined
 }
 
-/** Adds the texts of the keys, without the first `skipped` ones. @returns false when the last one is not whole */
+/** Adds the texts of the keys except the first `skipped` ones. @returns false if the last key is incomplete */
 export function addLoggedKeys(texts: string[], keys: Buffer, skipped: number): boolean {
   let left = skipped
   for (let at = 0; at < keys.length; ) {
@@ -41,7 +41,7 @@ export function addLoggedKeys(texts: string[], keys: Buffer, skipped: number): b
   return true
 }
 
-/** Where the key ends; beyond the record if it is not whole. */
+/** The end of the key; beyond the record if the key is incomplete. */
 function endOf(keys: Buffer, at: number): number {
   const start = at + lengthBytes
   return start > keys.length ? start : start + keys.readUInt16BE(at)

@@ -1,4 +1,4 @@
-/** Work on a whole store that an operator asks for: checking and copying it. Measuring it is in monitoring.ts. */
+/** Operations on a whole store at an operator's request: checking and copying it. monitoring.ts has its measurements. */
 import type { Cancellation } from '../base/cancellation.js'
 import type { PlanOf } from './due-removals.js'
 
@@ -8,13 +8,13 @@ export type Finding = string
 export interface BackupDone {
   readonly records: number
   readonly bytes: number
-  /** Why the time of the backup could not be stored, which does not affect the backup; undefined when it was. */
+  /** Why the backup's time could not be recorded (the backup is fine); undefined if it was. */
   readonly unnoted?: string
 }
 
 export interface StoreChecker {
   /**
-   * Walks everything and reports each broken invariant, and each remove clause that could not be executed.
+   * Walks the whole store. Reports each broken invariant, and each remove clause that could not be executed.
    *
    * @throws Cancelled once `cancellation` is set
    */
@@ -28,12 +28,12 @@ export interface StoreChecker {
 
 export interface StoreCopier {
   /**
-   * A consistent copy of everything in a file that must not exist yet; the file gets its name only after the copy was
-   * checked. Absent if the engine has its own tools for this.
+   * Copies the whole store consistently to a file that must not exist yet. The file gets its name only after the copy was checked.
+   * Absent if the engine has its own tools for this.
    *
-   * @param freeBytesMin what must stay free on the file's disk
-   * @throws Cancelled once `cancellation` is set; otherwise Error with a message for a person. There is no file then, but
-   *   the engine may continue to copy until the process ends
+   * @param freeBytesMin the space that must stay free on the file's disk
+   * @throws Cancelled once `cancellation` is set; otherwise an Error with a message for users. In both cases there is no file, but
+   *   the engine may keep copying until the process exits
    */
   backup?(
     file: string,

@@ -1,29 +1,29 @@
-/** What is measured of a store while it is in use. Nothing here changes it. */
+/** Measurements of a store in use. Nothing here changes it. */
 import type { Awaitable } from '../base/awaitable.js'
 import type { Histogram } from '../base/histogram.js'
 import type { LogRange } from './changes.js'
 
 export interface StoreStats {
   readonly topics: number
-  /** Occupied on disk, free space within the files included. */
+  /** Bytes occupied on disk, including free space within the files. */
   readonly bytes: number
-  /** When the last backup was completed, in ms since the epoch; undefined without one, or if the engine makes none. */
+  /** The last complete backup, as Unix time in ms; undefined if there is no backup, or the engine creates none. */
   readonly backupMs?: number
-  /** Undefined while it has not been measured. */
+  /** Undefined until it has been measured. */
   readonly log?: LogRange | undefined
 }
 
 /**
- * What this process has committed since its start; counts are live. A batch counts as all its operations. `writes`
- * includes those that failed; whether it includes those in flight depends on the engine.
+ * The commits of this process from its start; counts are live. A batch counts as its number of operations. `writes` includes failed
+ * ones; whether it includes those in flight depends on the engine.
  */
 export interface CommitStats {
   readonly writes: number
   readonly failed: number
   readonly inFlight: number
-  /** How long each commit took, from the start of its first write until it was durable. */
+  /** The duration of each commit, from the start of its first write until it was durable. */
   readonly seconds: Histogram
-  /** How many writes each commit made durable. */
+  /** The number of writes in each commit. */
   readonly batches: Pick<Histogram, 'read'>
 }
 
@@ -32,14 +32,14 @@ export const batchBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 50
 interface StoreDisk {
   /** In bytes; 0 while it cannot be measured. */
   readonly freeBytes: () => number
-  /** With less free space than this, writes that add bytes are refused. */
+  /** If less space is free, writes that add bytes are rejected. */
   readonly freeBytesMin: number
   readonly isNearlyFull: () => boolean
 }
 
 export interface StoreMonitor {
   stats(): Awaitable<StoreStats>
-  /** Absent where another process writes the topics, which reports by itself that its disk is full. */
+  /** Absent if another process writes the topics: that process reports a full disk. */
   readonly disk?: StoreDisk | undefined
   readonly commits?: CommitStats
 }

@@ -8,7 +8,7 @@ export function numberRecord(value: number): Buffer {
   return record
 }
 
-/** The number in a record; undefined where there is none, or one that cannot be read. */
+/** The number in a record; undefined if the record is missing or unreadable. */
 export function numberOf(record: Buffer | undefined): number | undefined {
   const number = record?.length === numberBytes ? record.readDoubleBE() : NaN
   return Number.isFinite(number) ? number : undefined

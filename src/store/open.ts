@@ -7,11 +7,11 @@ import type { PostgresOptions } from './postgres/open.js'
 import type { TopicStore } from './store.js'
 
 /**
- * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL
- * engine's code is loaded on demand; lmdb's is always loaded, since opening it must take milliseconds.
+ * Opens the store that `address` names: `lmdb` (in the data directory) or a postgres:// address. The PostgreSQL engine's code is
+ * loaded on demand. LMDB's code is always loaded, because opening that store must take milliseconds.
  *
- * @param connectToWriter begins a connection to the writer of an lmdb store; undefined in a process that does its own writing
- * @throws Error when it cannot be opened
+ * @param connectToWriter opens a connection to the writer of an lmdb store; undefined in a process that writes directly
+ * @throws Error if the store cannot be opened
  */
 export async function openStore(
   address: string,
@@ -26,7 +26,7 @@ export async function openStore(
   return openPostgresStore(address, options)
 }
 
-/** Creates, or upgrades, what opening needs. @throws Error when that fails, or for lmdb, which needs nothing */
+/** Creates or upgrades the schema that opening needs. @throws Error if that fails, or for lmdb, which needs none */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
   if (isExclusive(address))
     throw new Error('the lmdb store is created when it is first opened; --store must be a postgres:// address')

@@ -1,8 +1,8 @@
 /**
- * Topics as every engine stores them: reading, writing and removing them, in the words of the domain. What each engine
- * guarantees is in store.ts. What falls due by itself is in due-removals.ts.
+ * Reading, writing and removing topics, in the words of the domain. store.ts has the guarantees of every engine, due-removals.ts
+ * the automatic removal.
  *
- * Reads return synchronously or with a promise; those of LMDB are synchronous unless a scan needs more than one slice.
+ * Reads return synchronously or with a promise; LMDB's are synchronous unless a scan needs more than one slice.
  */
 import type { Awaitable } from '../base/awaitable.js'
 import type { Cancellation } from '../base/cancellation.js'
@@ -14,7 +14,7 @@ import type { Properties, TopicType } from '../topics/topic.js'
 
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
-/** Which topics a read returns, and what it shows of them. */
+/** The topics that a read returns, and the parts that it shows. */
 export interface ItemForm {
   readonly type: TopicType | 'any'
   readonly values: boolean
@@ -23,7 +23,7 @@ export interface ItemForm {
   readonly versions: boolean
 }
 
-/** The items of one type as they are stored, without anything else: engines have their fastest ways for these. */
+/** The items of one type exactly as stored: engines have their fastest ways for these. */
 export const storedForms = {
   json: { type: 'json', values: true, properties: false, versions: false },
   string: { type: 'string', values: true, properties: false, versions: false },
@@ -33,49 +33,49 @@ export function isStoredForm(form: ItemForm): form is ItemForm & { readonly type
   return form.type !== 'any' && form.values && !form.properties && !form.versions
 }
 
-/** At most `limit` results of each branch, a path of `depth` segments with all below it. Shorter paths are in none. */
+/** At most `limit` results per branch: a path of `depth` segments with its whole subtree. Shorter paths are in no branch. */
 export interface BranchLimit {
   /** At least 1. */
   readonly depth: number
   readonly limit: number
 }
 
-/** A page to read: up to `size` matches of `plan`, in a form, that sort after `after`, in tree order. */
+/** A page to read: up to `size` matches of `plan` that sort after `after`, in a form, in tree order. */
 export interface PageQuery {
   readonly plan: Plan
   readonly form: ItemForm
   /** A branch's results up to `after` count towards its limit. */
   readonly branches: BranchLimit | undefined
   readonly after: Path | undefined
-  /** The largest number of items, at least 1. */
+  /** Maximum number of items, at least 1. */
   readonly size: number
-  /** The page ends before the item that would make it larger than this, but it has at least one item. */
+  /** The page ends before the item that would exceed this, but it has at least one item. */
   readonly bytesMax: number
 }
 
 /**
- * A page: its items, with commas between them, are the bytes of `buffer` from `start` to `end`. The caller may
- * overwrite `pageHeadroom` bytes on either side. The buffer is valid until this turn ends or the next store call.
+ * A page: its items, separated by commas, are the bytes of `buffer` from `start` to `end`. The caller may overwrite `pageHeadroom`
+ * bytes on either side. The buffer is valid until this turn ends or the next store call.
  */
 export interface Page {
   readonly buffer: Buffer
   readonly start: number
-  /** Where the last item begins; of an empty page, its start. */
+  /** The start of the last item; for an empty page, of the page. */
   readonly lastStart: number
   readonly end: number
   /** True if and only if another match sorts after the last item. */
   readonly hasMore: boolean
 }
 
-/** Space on either side of a page's items, in bytes: the caller wraps them in it. */
+/** Bytes on either side of a page's items, in which the caller wraps them. */
 export const pageHeadroom = 64
 
 export interface TopicReader {
-  /** The topic's item in this form, valid until this turn ends or the next store call; or why there is none. */
+  /** The topic's item in this form, valid until this turn ends or the next store call; or the reason why it is absent. */
   readTopic(path: Path, form: ItemForm): Awaitable<Uint8Array | Absent>
   /** Rejects with `Cancelled` at the next step once `cancellation` is set. */
   readPage(query: PageQuery, cancellation: Cancellation): Awaitable<Page>
-  /** In bounded steps; `any` counts as `removeMatches` would remove. @throws Cancelled once `cancellation` is set */
+  /** Counts in bounded steps; `any` counts the same topics that `removeMatches` removes. @throws Cancelled once `cancellation` is set */
   countMatches(plan: Plan, type: TopicType | 'any', cancellation: Cancellation): Promise<number>
 }
 
@@ -83,15 +83,15 @@ export interface Creation {
   readonly path: Path
   readonly type: TopicType
   readonly properties: Properties
-  /** The REMOVAL among the properties, parsed with them; undefined without one. */
+  /** The parsed REMOVAL property, if any. */
   readonly removal: RemovalPolicy | undefined
 }
 
-/** One operation, without the value that it sets. */
+/** One operation, without its value. */
 export type WriteAction = {
-  /** Decided before everything else. */
+  /** Decided first. */
   readonly constraint?: Constraint | undefined
-  /** Its outcome is to be `Versioned`. */
+  /** Requests a `Versioned` outcome. */
   readonly wantsVersion?: boolean | undefined
 } & (
   | ({ readonly kind: 'add' | 'addAndSet' } & Creation)
@@ -99,33 +99,36 @@ export type WriteAction = {
   | ({ readonly kind: 'remove'; readonly path: Path; readonly type?: undefined } & NotCreating)
 )
 
-/** The members that only an operation has that may create a topic. */
+/** Rules out the members of operations that may create a topic. */
 type NotCreating = { readonly [Member in Exclude<keyof Creation, 'path' | 'type'>]?: undefined }
 
-/** `valueText` is JSON in UTF-8: the value to set, or the number that an increment adds; undefined without one. */
+/** `valueText` is JSON in UTF-8: the value to set, or the number that an increment adds; undefined if the operation has no value. */
 export type WriteOperation = WriteAction & { readonly valueText: Uint8Array | undefined }
 
 export type WriteOutcome = WriteEffect | Versioned
 
-/** Effects that one word describes in full, in the order of their numbers in writer/wire.ts. */
+/** Effects that one word describes completely, in the order of their numbers in writer/wire.ts. */
 export const effects = ['set', 'created', 'updated', 'present', 'removed', 'nothing_removed'] as const
 
-/** That of an increment is the value that it has set, as JSON. */
+/** For an increment: the value that it has set, as JSON. */
 export type WriteEffect = (typeof effects)[number] | { readonly valueText: string }
 
-/** Given if it is wanted and there is one: not for `nothing_removed`, and not by a writer of an earlier build. */
+/** Present if a version was requested and exists: not for `nothing_removed`, and not from a writer of an earlier build. */
 export interface Versioned {
   readonly effect: WriteEffect
-  /** The operation's own, even if a later one of the same commit changes the topic; for `present`, the topic's last one. */
+  /**
+   * The version of the operation's own change, even if a later one in the same commit changes the topic; for `present`, the topic's
+   * last version.
+   */
   readonly change: Readonly<ChangeVersion>
 }
 
-/** The version of a change, which is known once its commit is made. */
+/** The version of a change, known once its commit completes. */
 export interface ChangeVersion {
   version: number
 }
 
-/** In the same order. */
+/** In the order of their numbers in writer/wire.ts. */
 export const refusals = [
   'no_such_topic',
   'incompatible_type',
@@ -141,30 +144,30 @@ export interface RefusedOperation {
   readonly refusal: WriteRefusal
 }
 
-/** Each outcome or refusal; of an atomic batch with a refusal, only its first one, and nothing has changed. */
+/** Every outcome or refusal; for an atomic batch with a refusal, only the first refusal, and nothing was changed. */
 export type BatchResult = readonly (WriteOutcome | WriteRefusal)[] | RefusedOperation
 
 export interface TopicWriter {
   /**
-   * Carries out all operations, in order, a later one seeing the earlier ones, in one commit. No read sees a part of them.
-   * Every text in them is copied before the call returns.
+   * Executes all operations in order in one commit; each sees the earlier ones. No read sees a part of them. All views are copied
+   * before the call returns.
    *
-   * @param isAtomic whether none is carried out if one is refused; true by default
+   * @param isAtomic whether one refusal prevents all operations; true by default
    */
   write(operations: readonly WriteOperation[], isAtomic?: boolean): Promise<BatchResult>
 }
 
 export interface TopicRemover {
-  /** Removes every match that exists throughout, of either type, in tree order and bounded steps. @returns how many */
+  /** Removes every match that exists throughout, of either type, in tree order and bounded steps. @returns their number */
   removeMatches(plan: Plan, cancellation: Cancellation): Promise<number>
 }
 
-/** A complete topic, as export and import need it. `valueText` is a view, valid until the next step of the walk. */
+/** A complete topic, for export and import. `valueText` is a view, valid until the next step of the walk. */
 export interface WholeTopic extends Omit<Creation, 'removal'> {
   readonly valueText: Uint8Array | undefined
 }
 
 export interface TopicWalker {
-  /** Matches of both types, complete, in tree order, in one snapshot. @throws Cancelled once `cancellation` is set */
+  /** Yields matches of both types as complete topics, in tree order, from one snapshot. @throws Cancelled once `cancellation` is set */
   walk(plan: Plan, cancellation: Cancellation): AsyncIterable<WholeTopic>
 }

@@ -1,4 +1,4 @@
-/** What carries out writes: this process, or another one on its behalf. */
+/** Executes writes, in this process or through another one. */
 import type { Outcome, Request } from './core/write/group.js'
 import { prepare } from './core/write/operations.js'
 import type { RecordChange } from './core/write/records.js'
@@ -6,15 +6,15 @@ import type { LoggedRecord } from './engine.js'
 import type { BatchResult, TopicWriter } from './topics.js'
 
 export interface Writing extends TopicWriter {
-  /** Changes small records, such as that of an API key. @returns whether it changed anything */
+  /** Changes small records, such as an API key. @returns whether anything changed */
   change(change: RecordChange): Promise<boolean>
-  /** As `follow` of an engine. */
+  /** See `Engine.follow`. */
   follow(onGrown: (record: LoggedRecord | undefined) => void): () => void
-  /** Refuses further writes; resolves once all others are done. */
+  /** Rejects further writes; resolves once all others are done. */
   close(): Promise<void>
 }
 
-/** Of the process that decides: `commit` does so, and makes the changes. */
+/** For the process that decides requests: `commit` decides one and applies its changes. */
 export function writingBy(commit: (request: Request) => Promise<Outcome>): Pick<Writing, 'write' | 'change'> {
   return {
     write: (operations, isAtomic = true) =>
