@@ -70,7 +70,7 @@ export interface ChangeReader {
    * @throws the error of `work`; StoreError `unavailable`
    */
   inSnapshot<T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T>
-  /** Compares two ends of one log: true if `place` is the later one, or both are equal. */
+  /** Whether `place` is at or after `earlier`; both are ends of one log. */
   isAfter(place: LogPlace, earlier: LogPlace): boolean
   /**
    * Calls `onGrown` soon after changes were logged, once for any number of them, until the returned function is called. If a commit

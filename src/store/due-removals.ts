@@ -16,7 +16,7 @@ export interface RefusedClause {
 export interface DueRemovals {
   readonly removed: number
   readonly refused: readonly RefusedClause[]
-  /** Topics that were left unchanged. Each sweep reports them again; if there are very many, only a part of them. */
+  /** Topics that were left unchanged. Each sweep reports them again, up to a limit. */
   readonly unreadable: readonly UnreadableTopic[]
   /** The next due time, as Unix time in ms: 0 while remove clauses wait, undefined if none is known. */
   readonly nextMs: number | undefined

@@ -130,7 +130,7 @@ export interface View {
    * @param keysAhead how many keys to read ahead
    */
   log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Awaitable<void>
-  /** The log always has a record. */
+  /** The position of the log's first or last record; there always is one. */
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
 }
 
@@ -178,7 +178,7 @@ export interface Engine {
   /** Runs small reads on one snapshot, outside of request handling. They see the same commits as `now`. */
   atOnce<T>(read: (view: View) => Awaitable<T>): Awaitable<T>
   /**
-   * The same in a slice: immediately if the caller runs in one.
+   * Like `atOnce`, but in a slice: immediately if the caller runs in one.
    *
    * @param work is called again, and must start over, if the snapshot was lost
    */
@@ -220,7 +220,7 @@ export interface Decider<Request, Outcome> {
   begin(stored: Stored, moment: Moment): Group<Request, Outcome>
 }
 
-/** Everything that deciding a request may read, for an engine that waits for its reads. */
+/** The data that may be read to decide a request, for an engine that waits for its reads. */
 export interface Needs {
   readonly topics: readonly NeededTopic[]
   readonly records: readonly RecordTable[]

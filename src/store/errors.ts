@@ -1,4 +1,4 @@
-/** Expected failures of a store. Faults of a client are values in topics.ts instead. */
+/** Expected failures of a store. A client's mistakes are values in topics.ts instead. */
 import type { Path } from '../topics/path.js'
 
 /** The known effect of a failed write, or the reason why a read was impossible. */

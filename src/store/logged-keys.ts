@@ -8,7 +8,7 @@ export function loggedBytesMax(path: Path): number {
   return lengthBytes + 3 * path.length
 }
 
-/** The keys of the paths, in their order. */
+/** The keys of the paths, in the same order. */
 export function loggedKeys(paths: readonly Path[]): Buffer {
   const keys = Buffer.allocUnsafe(paths.reduce((sum, path) => sum + loggedBytesMax(path), 0))
   let at = 0

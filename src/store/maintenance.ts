@@ -1,4 +1,4 @@
-/** Operations on a whole store at an operator's request: checking and copying it. monitoring.ts has its measurements. */
+/** Operations on a whole store at an operator's request: checking and copying it. For measurements, see monitoring.ts. */
 import type { Cancellation } from '../base/cancellation.js'
 import type { PlanOf } from './due-removals.js'
 

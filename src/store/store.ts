@@ -6,7 +6,7 @@
  * - a write's promise resolves once the write is durable, and every later read in any process sees the write;
  * - no read returns data that a power cut could undo;
  * - each write decides and writes in one step, so two writers never both create, or resurrect, a topic;
- * - a failed write is rejected with a `StoreError`, whose kind tells its known effect; any other rejection is a defect.
+ * - a failed write is rejected with a `StoreError`, whose kind states its known effect; any other rejection is a defect.
  */
 import type { ApiKeyStore } from './api-keys.js'
 import type { ChangeReader } from './changes.js'

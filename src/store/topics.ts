@@ -1,6 +1,6 @@
 /**
- * Reading, writing and removing topics, in the words of the domain. store.ts has the guarantees of every engine, due-removals.ts
- * the automatic removal.
+ * Reading, writing and removing topics, in the words of the domain. store.ts states the guarantees of every engine; due-removals.ts
+ * covers automatic removal.
  *
  * Reads return synchronously or with a promise; LMDB's are synchronous unless a scan needs more than one slice.
  */
@@ -14,7 +14,7 @@ import type { Properties, TopicType } from '../topics/topic.js'
 
 export type Absent = 'no_such_topic' | 'incompatible_type'
 
-/** The topics that a read returns, and the parts that it shows. */
+/** The topics that a read returns, and the parts of them that it shows. */
 export interface ItemForm {
   readonly type: TopicType | 'any'
   readonly values: boolean
@@ -23,7 +23,7 @@ export interface ItemForm {
   readonly versions: boolean
 }
 
-/** The items of one type exactly as stored: engines have their fastest ways for these. */
+/** The items of one type, exactly as stored: engines read these fastest. */
 export const storedForms = {
   json: { type: 'json', values: true, properties: false, versions: false },
   string: { type: 'string', values: true, properties: false, versions: false },
@@ -33,14 +33,14 @@ export function isStoredForm(form: ItemForm): form is ItemForm & { readonly type
   return form.type !== 'any' && form.values && !form.properties && !form.versions
 }
 
-/** At most `limit` results per branch: a path of `depth` segments with its whole subtree. Shorter paths are in no branch. */
+/** At most `limit` results per branch. A branch is a path of `depth` segments with its subtree; shorter paths are in no branch. */
 export interface BranchLimit {
   /** At least 1. */
   readonly depth: number
   readonly limit: number
 }
 
-/** A page to read: up to `size` matches of `plan` that sort after `after`, in a form, in tree order. */
+/** A page to read: up to `size` matches of `plan` that sort after `after`, in tree order and in a given form. */
 export interface PageQuery {
   readonly plan: Plan
   readonly form: ItemForm

@@ -14,7 +14,7 @@ export interface Writing extends TopicWriter {
   close(): Promise<void>
 }
 
-/** For the process that decides requests: `commit` decides one and applies its changes. */
+/** For the process that decides requests: `commit` decides a request and applies its changes. */
 export function writingBy(commit: (request: Request) => Promise<Outcome>): Pick<Writing, 'write' | 'change'> {
   return {
     write: (operations, isAtomic = true) =>

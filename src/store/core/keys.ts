@@ -36,7 +36,7 @@ export function createKeyRecords(
       ),
     async addKey(record, by) {
       if (await change({ about: 'addKey', record, by })) return 'added'
-      // Finds the reason only: the conflicting key may be gone by now, or be unreadable.
+      // This only finds the reason: the conflicting key may be gone by now, or be unreadable.
       const keys = await readKeys(() => {})
       const reason = additionTo(keys, record)
       if (reason !== 'added') return reason

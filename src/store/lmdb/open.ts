@@ -41,7 +41,7 @@ import { LmdbView } from './view/view.js'
 
 interface LmdbReadOptions {
   readonly directory: string
-  /** Reads the store in the tree's order, like tools; see environment/read-ahead.ts. */
+  /** Reads the store in the tree's order, as tools do; see environment/read-ahead.ts. */
   readonly readsInOrder?: boolean
   /** The number of sockets that this process polls; 0 by default. See view/read-freshness.ts. */
   readonly socketCount?: () => number

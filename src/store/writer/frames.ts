@@ -21,9 +21,9 @@ export function takeFrame(out: ByteWriter): Buffer {
 /**
  * Cuts the data of a connection into frames, and closes the connection at an invalid one.
  *
- * @param onFrame receives the rest of each frame, in order: a view into memory that does not change any more. If it throws, the
- *   frame is invalid
- * @param onBroken gets the reason just before the connection is closed: only a defect at either end is one
+ * @param onFrame receives the rest of each frame, in order: a view into memory that no longer changes. If it throws, the frame is
+ *   invalid
+ * @param onBroken gets the reason just before the connection is closed, which only a defect at either end can cause
  */
 export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void, onBroken: (reason: Error) => void): void {
   const pieces: Buffer[] = []

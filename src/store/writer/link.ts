@@ -1,6 +1,6 @@
 /**
  * A worker's or a tool's end of the connection to the writer. It lasts as long as the process and outlives writers: a new writer
- * first reports which requests its predecessor has committed, and is sent the others again (session.ts). So each request is
+ * first reports which requests its predecessor has committed, and the link sends the others again (session.ts). So each request is
  * executed exactly once, and a caller only notices a slower response.
  *
  * The requests of one turn of the event loop share a frame.

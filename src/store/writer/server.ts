@@ -1,6 +1,6 @@
 /**
  * The writer's end of the connections: accepts the requests of workers and tools, has each executed in the next transaction, and
- * answers once that is on disk. core/write/ decides the effect of a request, receipts.ts that it happens only once.
+ * answers once that is on disk. core/write/ decides the effect of a request, and receipts.ts ensures that it happens only once.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -48,7 +48,7 @@ interface Connection {
 
 /** Uses the decider of `withReceipts`, with the same receipts. */
 interface WriterCommits {
-  /** @param settle called once; with the reason if the request, or its whole commit, is not on disk */
+  /** @param settle called once, with the reason if the request, or its whole commit, is not on disk */
   submit(request: WriterRequest, settle: (settled: object) => void): void
   close(): Promise<void>
 }

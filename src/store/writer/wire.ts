@@ -7,7 +7,7 @@
  *                        requests:  number up to which all are answered, number of the first, whether it watches the
  *                                   log, requests
  *     from the writer    hello:     protocol, last number taken, outcomes
- *                        outcomes:  each its number, its kind, and the rest
+ *                        outcomes:  for each, its number, its kind, and the rest
  *                        notice:    nothing, or 0 and the record of a commit: the log has grown
  *
  * A client that watches the log gets a notice immediately, and after each commit that changed topics. A notice with the record
@@ -122,10 +122,7 @@ function readConstraint(from: ByteReader, flags: number): WriteAction['constrain
 
 const failures = ['retry', 'unknown_outcome', 'full', 'unavailable'] as const
 
-/**
- * Outcomes of one operation, each with a number. An increment has its own number, followed by the new value. A version precedes its
- * outcome.
- */
+/** Outcomes of one operation by number. An increment has its own number, then the new value. A version precedes its outcome. */
 const ofOne = [...effects, ...refusals]
 const incremented = 15
 const versioned = 14

@@ -2,8 +2,8 @@
  * Looks for every broken invariant in the log, the topics and the API keys, in one snapshot. The snapshot stays open for the whole
  * walk; a process that serves requests should not do this.
  *
- * The records of a topic are found through the topic. So the check finds as many of each kind as the engine states, unless some are
- * lost or belong to no topic.
+ * A topic's records are found through the topic, so the check finds as many of each kind as the engine states, unless some are lost
+ * or belong to no topic.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'
@@ -26,7 +26,7 @@ import { LogCheck } from './log.js'
 /** A walk ends after this many keys out of order: a damaged page can lead it around in circles. */
 const misplacedMax = 1000
 
-/** Read-ahead of an engine that waits for its reads. */
+/** Read-ahead for an engine that waits for its reads. */
 const ahead = { topics: 500, bytes: 8 * 1024 * 1024 }
 
 /** Wider than the range of valid keys, so that invalid ones are also found. */

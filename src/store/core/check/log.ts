@@ -10,7 +10,7 @@ import type { Finding } from '../../maintenance.js'
 /** Topics compared per pass over the log; each pass reads all of it. */
 const topicsAtOnceMax = 200_000
 
-/** Keys that an engine with waiting reads fetches ahead. */
+/** Keys to read ahead, for an engine that waits for its reads. */
 const keysAheadMax = 2000
 
 const outOfOrder = 'it is out of order'

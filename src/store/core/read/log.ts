@@ -4,9 +4,9 @@
  *
  *     id of the store, double
  *     version of the commit, double
- *     how many changes the log had had with it, double
- *     keys of the next one, uint32
- *     if there are any: version of that next one, double; places of 1.0.0 do not have it
+ *     running total of changes, this commit included, double
+ *     number of keys of the next one, uint32
+ *     if there are any: version of that next one, double; missing in places of 1.0.0
  *
  * The log has all changes after a place if it has the record of the place's commit, or if its first record is the next one, because
  * trimming removes the oldest records first. Both can be missing for another reason: a failover of the engine may lose the last
@@ -133,7 +133,7 @@ export class LogReads implements ChangeReader {
     })
   }
 
-  /** Followers start over after the record, because they would be stuck at it forever. */
+  /** Reports an unreadable record once. Followers start over after it, because they would be stuck at it forever. */
   #report({ version }: LogRecord): void {
     if (this.#reported.has(version) || this.#reported.size === unreadableNamedMax) return
     this.#reported.add(version)

@@ -43,7 +43,7 @@ export type Lead = <T>(work: (term: Term) => Promise<T>) => Promise<T | undefine
 export interface Term {
   /** Set permanently once another process may lead: the work stops. */
   readonly lost: Cancellation
-  /** Commits a request of the leader; not executed once another process may lead, nor is `removeMatches`. */
+  /** Commits a request of the leader. Neither this nor `removeMatches` has an effect once another process may lead. */
   commit(request: Request): Promise<Outcome>
   readonly removeMatches: TopicRemover['removeMatches']
 }
@@ -137,7 +137,7 @@ export class Expiry {
     }
   }
 
-  /** The clock when a process last compared it; undefined in a new store. An unreadable record counts as a step of the clock. */
+  /** The clock as last compared by a process; undefined in a new store. An unreadable record counts as a step of the clock. */
   async #knownClock(present: Moment): Promise<KnownClock | undefined> {
     const record = await this.engine.atOnce((view) => view.record('meta', clockName))
     if (record === undefined) return undefined
@@ -242,8 +242,8 @@ export class Expiry {
   }
 
   /**
-   * Executes a clause, unless its topic was updated while it waited. A clause that was executed completely ends its
-   * policy, even if it was cancelled or its topic updated in the meantime.
+   * Executes a clause, unless its topic was updated while it waited. Executing a clause completely ends its policy, even if it was
+   * cancelled or its topic updated in the meantime.
    */
   async #executeClause(place: DuePlace, planOf: PlanOf, term: Term): Promise<number | RefusedClause> {
     const { path } = place

@@ -32,8 +32,8 @@ const constrainedBytesKeptMax = 64 * 1024 * 1024
 
 /**
  * Bytes of stored values that one request's constraints may read. Reading and stripping a value of a megabyte takes 2 to 5 ms, and
- * a request is decided without a pause. A constraint that holds is as long as the value, apart from white space. So few requests
- * need this much: 4,000 constraints that do not hold, on values of 128 KiB.
+ * a request is decided without a pause. A constraint that holds is itself as long as the value, apart from white space. So few
+ * requests need this much: 4,000 failing constraints on values of 128 KiB do.
  */
 export const comparedBytesMax = 512 * 1024 * 1024
 

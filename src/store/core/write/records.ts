@@ -135,7 +135,7 @@ export class RecordDecisions {
 
   #changeRevision(): true {
     const revision = keysRevisionOf(this.#read('meta', keysRevisionName))
-    // Replace an unreadable revision by one that no process has read.
+    // Replace an unreadable revision with one that no process has read.
     return this.#put('meta', keysRevisionName, numberRecord(Number.isNaN(revision) ? Date.now() : revision + 1))
   }
 

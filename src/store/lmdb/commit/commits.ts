@@ -1,6 +1,6 @@
 /**
- * Every change of the environment passes through here. It waits for its turn, for room on the disk, and while writes are paused;
- * then it shares a transaction with all waiting writes, up to a limit.
+ * Every change of the environment passes through here. A change waits for its turn, for room on the disk, and for paused writes to
+ * resume; then it shares a transaction with all waiting changes, up to a limit.
  *
  * Transactions are synchronous, because this process has nothing else to do, and no other process writes: collect the requests of
  * one turn of the event loop → start → decide each request in its order → write → commit, which returns once everything is on disk
@@ -24,8 +24,8 @@ import type { DiskRoom } from './disk-room.js'
 export const bytesInOneCommitMax = 32 * 1024 * 1024
 
 /**
- * Time limit for deciding requests in one transaction; the last may overrun, and the rest join a later one. Deciding may take far
- * longer than writing, and a writer that is busy for too long counts as hung.
+ * Time limit for deciding requests in one transaction; the last request may overrun, and the rest join a later one. Deciding may
+ * take far longer than writing, and a writer that is busy for too long counts as hung.
  */
 export const decidingMsMax = 200
 
@@ -53,7 +53,7 @@ interface Transactions {
   readonly committed: (record: LoggedRecord | undefined) => void
 }
 
-/** An error of the decision or the commit, or a nearly full disk. */
+/** `error` is from the decision, the commit or the check of the disk's free space. */
 type Settled<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown }
 
 interface Write<Request, Outcome> {

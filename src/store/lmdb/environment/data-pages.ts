@@ -37,7 +37,7 @@ interface Node {
   /** In a branch: the child page. */
   readonly child: number
   readonly flags: number
-  /** In a leaf. If the data are on overflow pages, the number of the first one. */
+  /** In a leaf: the data or, if they are on overflow pages, the number of the first page. */
   readonly data: Buffer
   readonly dataBytes: number
 }

@@ -51,9 +51,9 @@ type Table = Database<Buffer, string>
  *     items.json       path → fetch result item                            version: of the topic (topics/version.ts)
  *     items.string     the same for topics of type string
  *     updates          path → time of the last update, where tracked
- *     due              time and number → path of the topic that is due     (store/core/removal/expiry.ts)   time: 0 while its clause waits
+ *     due              time and number → path of the due topic              (store/core/removal/expiry.ts)   time: 0 while its clause waits
  *     changes          commits, in their order → keys of the topics that each changed (change-record.ts)
- *     keys, keyUses    API key name → record; → when last used             (store/core/keys.ts)
+ *     keys, keyUses    API key name → record; → time of last use           (store/core/keys.ts)
  *     receipts         client of the writer → outcomes that it may not have yet (store/writer/receipts.ts)
  *     meta             counters, the clock, the id of the store, and the version of this format
  */
@@ -133,7 +133,7 @@ export const recordVersion = 1
 interface EnvironmentOptions {
   /** This process only reads; another one has created the databases, and writes. */
   readonly readOnly?: boolean
-  /** Reads in the tree's order, like tools, not randomly, like requests. Fixed when the environment is opened. */
+  /** Reads in the tree's order, as tools do, not randomly, as requests do. Fixed when the environment is opened. */
   readonly readsInOrder?: boolean
   /** Only for the control of the power-cut test: acknowledges commits that are not on disk. */
   readonly noSync?: boolean

@@ -1,6 +1,6 @@
 /**
- * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it kills the process with SIGBUS, and on a
- * zeroed page, a foreign file or an inaccessible one with SIGSEGV, without a message. A sound store costs only a few reads here,
+ * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it crashes the process with SIGBUS, and on
+ * a zeroed page, a foreign file or an inaccessible one with SIGSEGV, without a message. A sound store costs only a few reads here,
  * because the writer pauses while a worker opens the store. Not all damage is detected here: LMDB has no checksums, and a full
  * examination is the purpose of `check`. Damage that would prevent `check` from running is detected.
  *

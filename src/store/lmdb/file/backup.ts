@@ -58,7 +58,7 @@ export async function backup(
     const onTick = (): void => onProgress('copying', sizeOf(copied), bytesUsed)
     await watchedCopy(copy, copied, freeBytesMin, onTick, cancellation)
     const records = await checkCopyAndForgetId(partial, onProgress, cancellation)
-    // Copying and checking a small store ends before either looks at `cancellation`.
+    // A small store is copied and checked before either step looks at `cancellation`.
     if (cancellation.aborted) throw new Cancelled()
     chmodSync(copied, 0o600)
     flush(copied)

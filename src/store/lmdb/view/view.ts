@@ -55,8 +55,7 @@ export class LmdbView implements View {
    * the wanted parts of matches are read one by one. Between slices no snapshot stays open, unless the caller keeps one: a scan
    * continues after the last key that it saw.
    *
-   * The clock is read for every key. That costs a tenth of a step, while one call of the worst matcher costs as much as 1,000
-   * steps.
+   * The clock is read for every key. That costs a tenth of a step; one call of the worst matcher costs as much as 1,000 steps.
    *
    * @returns the ranges that remain when time is up; undefined when the walk is complete
    */

@@ -103,7 +103,7 @@ export class Committer {
 
   /**
    * Commits the first requests, as many as a commit may have, and rejects those that have waited too long. Requests with different
-   * deadlines do not share a commit: it would be rejected at the earliest one.
+   * deadlines do not share a commit: the earliest deadline would apply to all.
    */
   async #commitFirst(groups: readonly RequestGroup<Write>[], putBack: PutBack<Write>): Promise<void> {
     const oldestMs = performance.now() - waitMsMax
@@ -168,7 +168,7 @@ export class Committer {
     return this.#commitInOrder(group, needed, sinceMs)
   }
 
-  /** True if another host will probably change a topic that the group depends on before its commit. */
+  /** True if another host will probably first change a topic that the group depends on. */
   #isContended(needed: readonly NeededTopic[]): boolean {
     return needed.some(({ reads }) => reads !== 'constants') && this.#orderedNext-- > 0
   }

@@ -13,8 +13,8 @@ const rowLockMsMax = 500
 
 /**
  * Arrays, by the change of the topics: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must match the known
- * state, `r` gets another due time. A null generation means that there is no topic, a null version that any version matches. A
- * topic that is replaced is in both `d` and `c`. `place` is the change's position within the commit, from 0.
+ * state, `r` changes the due time. A null generation means that there is no topic, a null version that any version matches. A topic
+ * that is replaced is in both `d` and `c`. `place` is the change's position within the commit, from 0.
  *
  * The versions of the changes follow the last one in the log, or the engine's clock if that is later.
  */

@@ -56,7 +56,7 @@ export async function readTopics(read: Execute, needed: readonly NeededTopic[], 
   return knownOf(needed, await read(readHeads, headParameters(needed, itemBytesMax)))
 }
 
-/** Takes the order of commits, and reads topics like `readTopics`. @returns them, and the engine's time of the read */
+/** Takes the order of commits, and reads topics like `readTopics`. @returns the topics, and the engine's time of the read */
 export async function readInOrder(
   read: Execute,
   needed: readonly NeededTopic[],

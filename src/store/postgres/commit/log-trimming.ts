@@ -27,7 +27,7 @@ const removeOldest: Statement<{ version: string }> = {
 
 /**
  * @param changesKept how many changes to keep at least, in whole commits
- * @returns a function that trims the log if due, for a bounded time. It rejects only for a defect: the next call trims the rest
+ * @returns a function that trims the log if due, for a bounded time. It rejects only on a defect; the next call trims the rest
  */
 export function createLogTrimming(
   { write }: Pick<Connections, 'write'>,

@@ -71,7 +71,7 @@ const statementMsMax = 4000
  */
 const writerIdleMsMax = 2000
 
-/** The same while the engine sends rows, which none of its other limits ends; over TCP only. */
+/** The same limit while the engine sends rows, which none of its other limits covers; over TCP only. */
 const writerUnreadMsMax = 4000
 
 const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax, unreadMsMax: writerUnreadMsMax }
@@ -187,8 +187,8 @@ export class Connections {
     untilNoConflict(() => this.#writeOnce(statement, parameters, sinceMs), isEarly(sinceMs), writeFailure)
 
   /**
-   * Executes statements in one transaction, and commits it if `work` returns so; otherwise rolls it back. `work` may be called
-   * again after a conflict.
+   * Executes statements in one transaction, and commits it if `work` returns `commits: true`; otherwise rolls it back. `work` may
+   * be called again after a conflict.
    *
    * @param sinceMs as for `write`
    * @throws StoreError of every kind; `unknown_outcome` only if the commit was not answered, or not reliably

@@ -59,7 +59,7 @@ export class Engine {
     this.#onSuccessor.push(listener)
   }
 
-  /** Calls the listener whenever a session was opened: an engine that was down is back. */
+  /** Calls the listener whenever a session has been opened: an engine that was down is back. */
   onReached(listener: () => void): void {
     this.#onReached.push(listener)
   }

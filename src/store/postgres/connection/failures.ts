@@ -16,7 +16,7 @@ type Meaning =
   | 'unavailable'
   /** It is unknown whether it was executed, or will last. */
   | 'lost'
-  /** It changed nothing, and trying again is useless: the statement, the schema or the engine is wrong. */
+  /** It changed nothing, and retrying is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
 
 /** SQLSTATEs, or their first two letters; except for `lost`, the engine has changed nothing after these errors. */
@@ -46,7 +46,7 @@ export function meaningOf(error: unknown): Meaning {
   const code = stateOf(error)
   if (code === undefined) return 'lost'
   const meaning = meanings[code] ?? meanings[code.slice(0, 2)] ?? 'wrong'
-  // A FATAL error or a PANIC ends the connection, and may arrive after the commit. Severities may be in another language; then
+  // A FATAL error or a PANIC closes the connection, and may arrive after the commit. Severities may be in another language; then
   // trust only the meanings that are always an ERROR.
   return isPlainError(error) || meaning === 'conflict' || meaning === 'stale' ? meaning : 'lost'
 }

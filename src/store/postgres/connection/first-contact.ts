@@ -1,7 +1,4 @@
-/**
- * The time before the engine first responds: statements are rejected, and attempts to examine the engine continue until it is
- * reached.
- */
+/** The time before the engine first responds: statements are rejected, and the engine is examined again until it is reached. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 

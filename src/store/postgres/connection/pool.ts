@@ -30,7 +30,7 @@ const closeMsMax = 1000
 /** Interval between checks of sessions with an abandoned statement, in ms. */
 const givenUpMs = 1000
 
-/** Sessions that are unused for this long are closed, in ms. */
+/** Sessions are closed after this idle time, in ms. */
 const idleMsMax = 60_000
 
 interface Waiter {

@@ -27,7 +27,7 @@ const settings: readonly string[] = [
   `set default_transaction_isolation = 'read committed'`,
   // Every commit may wait for another one; the limit on its statement bounds the wait.
   'set lock_timeout = 0',
-  // The engine ends a session whose host has vanished within half a minute.
+  // The engine closes the session within half a minute if its host has vanished.
   'set tcp_keepalives_idle = 10',
   'set tcp_keepalives_interval = 5',
   'set tcp_keepalives_count = 4',
@@ -59,11 +59,11 @@ const readSlots = `
 /** Delay before the first probe of an idle connection, in ms: half the time after which stateful firewalls forget it. */
 const keepAliveMs = 30_000
 
-/** The time, in ms, after which the engine itself ends a statement, or a session that is idle within a transaction. */
+/** The time, in ms, after which the engine itself aborts a statement, or closes a session that is idle within a transaction. */
 export interface SessionLimits {
   readonly statementMsMax: number
   readonly idleMsMax: number
-  /** The time after which it ends a session that does not read the data sent to it; 0 for the system's limit. */
+  /** The time after which the engine closes a session that does not read the data sent to it; 0 for the system's limit. */
   readonly unreadMsMax: number
 }
 
@@ -218,7 +218,7 @@ export class Session {
     return this.#isBusy ? new Promise((resolve) => (this.#onAnswered = resolve)) : Promise.resolve()
   }
 
-  /** The engine's own time limit ends the statement in flight, unless it waits for a standby. */
+  /** The engine's own time limit aborts the statement in flight, unless it waits for a standby. */
   destroy(): void {
     // `end` closes the session properly if the other side still reads; the socket is destroyed in any case.
     this.client.end().catch(() => {})
@@ -232,7 +232,7 @@ export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-/** True if the engine reports that it ended the statement but not the session. Severities may be in another language. */
+/** True if the engine reports that it aborted the statement but kept the session. Severities may be in another language. */
 export function isPlainError(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }

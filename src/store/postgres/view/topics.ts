@@ -21,7 +21,7 @@ export interface TopicRow {
   readonly fits: string
 }
 
-/** A row of a statement that reads up to a number of bytes. */
+/** A row of a statement with a byte limit. */
 export interface PlacedRow extends TopicRow {
   /** The position of its key or range among those requested, from 1. */
   readonly place: string
