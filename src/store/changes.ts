@@ -6,7 +6,7 @@ import type { ItemForm } from './topics.js'
 
 /**
  * A place in the log, between two changes, as bytes that only the engine can read. It outlives every process and a failover. A log
- * that does not have the place, or no longer has it, reports `gone`.
+ * that does not contain the place, or no longer does, reports `gone`.
  */
 export type LogPlace = Buffer
 
@@ -34,8 +34,8 @@ export interface LogSnapshot {
   /**
    * Reads about the first `keysMax` changes after a place, at least 1. The place may lie within a commit.
    *
-   * @param take receives the changes, in a slice, or `gone` if the log does not have all of them: they were trimmed, or the place
-   *   belongs to another store or to commits that a failover lost
+   * @param take receives the changes, in a slice, or `gone` if the log does not have all changes after the place: they were
+   *   trimmed, or the place belongs to another store or to commits that a failover lost
    */
   changesAfter<T>(
     place: LogPlace,
@@ -44,8 +44,8 @@ export interface LogSnapshot {
   ): Awaitable<T>
   /**
    * @param bytesMax once the items exceed this total, the rest need not be read
-   * @param take receives each path's item, in this order, valid only during the call, or undefined if there is no topic in that
-   *   form; returns whether to continue
+   * @param take receives the item of each path, in the order of the paths; undefined if there is no topic in that form. The item is
+   *   valid only during the call. Returns whether to continue
    */
   readItems(
     paths: readonly Path[],

@@ -1,6 +1,6 @@
 /**
  * The interface between a topic store and its engine: stored topics, small records, and a log in the order of the commits, read in
- * a snapshot or in slices. core/ alone decides what topics mean. Every engine gives the guarantees in store.ts, also across
+ * a snapshot or in slices. core/ alone decides what topics mean. Every engine gives the guarantees in store.ts, even across
  * failovers, and compares keys as unsigned bytes.
  *
  * An engine that reads without waiting returns its results synchronously. Its callers must not wait in between, because bytes and
@@ -62,9 +62,9 @@ export interface StoredTopic {
 
 export interface Scan {
   readonly plan: Plan
-  /** Given if the plan's matcher does nothing but limit branches, for an engine that can apply the limit while it reads. */
+  /** Set only if the plan's matcher does nothing but limit branches, for an engine that can apply the limit while it reads. */
   readonly branches?: BranchLimit | undefined
-  /** Undefined for both types, in the order of their keys. */
+  /** Undefined for topics of both types, in the order of their keys. */
   readonly type: TopicType | undefined
   /** Undefined if only paths are wanted. */
   readonly wanted: Wanted | undefined
@@ -92,10 +92,10 @@ type RunScan = (scan: Scan, cancellation: Cancellation) => Awaitable<void>
 
 /** Reads one point in time. */
 export interface View {
-  /** The item of the topic of this type, by the shortest way. Valid until this turn ends or the next read. */
+  /** The item of the topic of this type, by the fastest lookup. Valid until this turn ends or the next read. */
   item(type: TopicType, path: Path): Awaitable<Uint8Array | Absent>
   /**
-   * Calls `take` for each path, in this order, until it returns false; the topic is undefined if it does not exist.
+   * Calls `take` for each path, in the given order, until it returns false; the topic is undefined if it does not exist.
    *
    * @param type topics of the other type count as absent; undefined for both types
    * @param bytesMax once the items exceed this total, the rest need not be read
@@ -118,7 +118,7 @@ export interface View {
     ahead: Scan['ahead'],
     take: (item: Uint8Array) => boolean,
   ): Awaitable<void>
-  /** Topics due between two times, both included, after a place, in order of time: at most `limit`. */
+  /** At most `limit` topics that are due between two times (inclusive) and sort after a place, in order of time. */
   due(fromMs: number, untilMs: number, after: DuePlace | undefined, limit: number): Awaitable<readonly DuePlace[]>
   record(table: RecordTable, name: string): Awaitable<Buffer | undefined>
   /** In the order of their names. */
@@ -130,7 +130,7 @@ export interface View {
    * @param keysAhead how many keys to read ahead
    */
   log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Awaitable<void>
-  /** The position of the log's first or last record; there always is one. */
+  /** The position of the log's first or last record; there is always one. */
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
 }
 
@@ -188,7 +188,7 @@ export interface Engine {
   openSnapshot(): Awaitable<Snapshot>
   /**
    * Calls `onGrown` soon after commits of topics, until the returned function is called. Passes the record if there was only one
-   * commit and its record is at hand.
+   * commit and its record is available.
    */
   follow(onGrown: (record: LoggedRecord | undefined) => void): () => void
 }
@@ -266,7 +266,7 @@ export interface NewTopic {
   readonly tracksUpdates: boolean
 }
 
-/** The changes of a commit. The engine gives each topic that changes the next version, and logs it. */
+/** The changes of a commit. The engine assigns the next version to each topic that changes, and logs the topic. */
 export interface Changes {
   /** The time of the commit. */
   readonly moment: Moment
@@ -279,7 +279,7 @@ export interface Changes {
   pass(path: Path): void
   /** Sets the version of the last change, before the commit's requests are settled. */
   tellVersion(change: ChangeVersion): void
-  /** Not a change of the topic: its version stays. @param dueMs undefined if it is never due */
+  /** Not a change of the topic: its version stays the same. @param dueMs undefined if it is never due */
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void
   /** Removes a place that no topic owns. */
   dropDue(place: DuePlace): void

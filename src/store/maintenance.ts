@@ -8,7 +8,7 @@ export type Finding = string
 export interface BackupDone {
   readonly records: number
   readonly bytes: number
-  /** Why the backup's time could not be recorded (the backup is fine); undefined if it was. */
+  /** The reason why the backup's time could not be recorded (the backup is fine); undefined if it was recorded. */
   readonly unnoted?: string
 }
 

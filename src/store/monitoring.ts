@@ -14,8 +14,8 @@ export interface StoreStats {
 }
 
 /**
- * The commits of this process from its start; counts are live. A batch counts as its number of operations. `writes` includes failed
- * ones; whether it includes those in flight depends on the engine.
+ * The commits of this process since its start; counts are live. A batch counts as its number of operations. `writes` includes
+ * failed ones; whether it includes those in flight depends on the engine.
  */
 export interface CommitStats {
   readonly writes: number

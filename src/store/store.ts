@@ -16,7 +16,7 @@ import type { StoreMonitor } from './monitoring.js'
 import type { TopicReader, TopicRemover, TopicWalker, TopicWriter } from './topics.js'
 
 export interface Availability {
-  /** The reason why the store is unavailable now, for users; undefined while it is available. Absent if it always is. */
+  /** The reason why the store is unavailable now, for users; undefined while it is available. Absent if it is always available. */
   notReady?(): string | undefined
 }
 

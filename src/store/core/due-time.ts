@@ -27,7 +27,7 @@ export function ownedBy(place: DuePlace, path: Path, topic: StoredTopic, present
   })
 }
 
-/** @param updated given if updates defer the policy @throws RangeError if an engine cannot store the resulting time */
+/** @param updated required if updates defer the policy @throws RangeError if an engine cannot store the resulting time */
 export function dueMsOf(policy: RemovalPolicy, created: Moment, updated: Moment | undefined, present: Moment): number {
   const createdMs = wallMsOf(created, present)
   const atMs = dueMs(policy, createdMs, updated === undefined ? createdMs : wallMsOf(updated, present))

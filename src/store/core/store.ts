@@ -1,6 +1,6 @@
 /**
  * The part of a topic store that is the same for every engine, assembled from the folders next to this file. The operations are
- * arrow functions in fields, and so bound: the store can expose them without wrappers.
+ * arrow functions in fields and therefore bound, so the store can expose them without wrappers.
  */
 import type { DueRemover } from '../due-removals.js'
 import type { Engine } from '../engine.js'

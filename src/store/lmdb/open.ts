@@ -56,7 +56,7 @@ interface LmdbReadOptions {
 export interface LmdbOptions extends LmdbReadOptions {
   /** Called once when commits can no longer be trusted; the process is expected to exit. */
   readonly onBroken?: (reason: Error) => void
-  /** If less space is free, writes that grow are rejected. If undefined, writes ignore the disk's free space. */
+  /** If less space is free, writes that may add bytes are rejected. If undefined, writes ignore the disk's free space. */
   readonly diskFreeBytesMin?: number
   readonly changesKept?: number
 }
@@ -74,9 +74,9 @@ export interface LmdbWriter {
 }
 
 /**
- * Interval between checks for dead readers, in ms. LMDB reuses no page that a reader may still see, and the entry of a reader whose
- * process was killed stays in its table: the file would grow with every write until some process opens the store. A check takes a
- * few microseconds, and a system call for each other process.
+ * Interval between checks for dead readers, in ms. LMDB reuses no page that a reader may still see. If a reader's process is
+ * killed, its entry stays in the reader table. The file would then grow with every write until some process opens the store. A
+ * check takes a few microseconds, plus one system call for each other process.
  *
  * LMDB detects dead readers by their lock on the lock file. Nothing in this program may ever open that file: closing it would
  * release the lock of this process, which is alive.

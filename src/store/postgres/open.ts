@@ -39,7 +39,7 @@ const handOverMs = 3000
 const noAnswer = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it has not responded yet')
 
 export interface PostgresOptions {
-  /** Processes of this host that share its part of the engine's sessions; 1 by default. */
+  /** The number of processes on this host that divide the host's share of the engine's sessions; 1 by default. */
   readonly sharers?: number
   /** If true, fetches wait for proof that the engine is still the primary; see connection/fence.ts. */
   readonly fencedReads?: boolean

@@ -1,5 +1,5 @@
 /**
- * Small records as rows: API keys and their last uses are columns of one table, `meta` has numbers. core/ defines the names and
+ * Small records as rows: API keys and their last uses are columns of one table; `meta` holds numbers. core/ defines the names and
  * formats of records.
  */
 import { strict as assert } from 'node:assert'

@@ -32,8 +32,8 @@ const createMeta = `
  * number that distinguishes a topic from earlier and later ones at the same path. `version` is the version of the last change
  * (topics/version.ts).
  *
- * A row of `log` has the keys of the topics that one commit changed (store/logged-keys.ts), the version of its last change, and the
- * running total of changes. The last row is never removed; the first has no keys.
+ * A row of `log` contains the keys of the topics that one commit changed (store/logged-keys.ts), the version of its last change,
+ * and the running total of changes. The last row is never removed; the first has no keys.
  *
  * `fillfactor = 80` leaves room for in-page (HOT) updates. `key` must be the only unique index: `on conflict (key)` checks no
  * other, so the later of two concurrent creations would fail.

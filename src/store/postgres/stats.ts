@@ -4,7 +4,7 @@ import type { LogRange } from '../changes.js'
 import type { StoreStats } from '../monitoring.js'
 import type { Execute, Statement } from './sql/statement.js'
 
-/** The engine counts live rows as they change; a crash loses that count, and the last `analyze` is used. */
+/** The engine counts live rows as they change. A crash loses that count; the result of the last `analyze` is then used. */
 const estimate: Statement<{ topics: string; bytes: string }> = {
   name: 'estimate_stats',
   text: `

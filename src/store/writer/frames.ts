@@ -4,7 +4,7 @@ import type { ByteWriter } from '../../base/bytes.js'
 
 export const frameHeadBytes = 4
 
-/** More than the largest encoded body; a longer length is invalid. */
+/** More than the largest encoded body; a greater length is invalid. */
 const frameBytesMax = 512 * 1024 * 1024
 
 export function beginFrame(out: ByteWriter): void {

@@ -58,7 +58,7 @@ export class WriterLink implements Writing {
    * Connects now, and again whenever the connection closes.
    *
    * @param onUnusable called if the writer's build cannot serve this process
-   * @param onUnreadable called with the defect if a frame of the writer cannot be read, and then not again before an outcome has
+   * @param onUnreadable called with the defect if a frame of the writer cannot be read, and not called again until an outcome has
    *   arrived
    */
   constructor(

@@ -3,8 +3,8 @@
  * tell its successor which requests were executed, so that none is executed twice.
  *
  * A client is one end of a connection that outlives writers: a worker or a tool. An outcome is kept until the client has confirmed
- * it; all outcomes of a client are removed some time after it has disconnected. If they cannot be read, the client gets an unknown
- * outcome for each of its requests so far, because it is unclear which of them were executed.
+ * it; all outcomes of a client are removed some time after it disconnects. If a client's receipts cannot be read, the client gets
+ * an unknown outcome for each of its requests so far, because it is unclear which of them were executed.
  */
 
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
@@ -25,7 +25,7 @@ interface Outcomes {
 export class Receipt {
   /** The number of the last request that this process has accepted from the client. */
   lastTaken = 0
-  /** Why the stored outcomes cannot be read, until the client is notified; undefined if they can. */
+  /** The reason why the stored outcomes cannot be read, until the client is notified; undefined if they can be read. */
   damage: Error | undefined
   /** The client has every outcome up to this number. */
   #acknowledged = 0
@@ -64,7 +64,10 @@ export class Receipt {
     if (known > 0) this.#kept.splice(0, known)
   }
 
-  /** Called with the highest number that the client has given to a request: if stored outcomes are damaged, all up to it are unknown. */
+  /**
+   * Called with the highest number that the client has given to a request: if stored outcomes are damaged, all outcomes up to it
+   * are unknown.
+   */
   takeGiven(lastNumber: number): void {
     if (this.damage === undefined) return
     const unknown = new StoreError('unknown_outcome', 'the record of its outcome cannot be read', {
@@ -133,7 +136,7 @@ export class Receipts {
     for (const receipt of this.#changed) changes.put('receipts', receipt.name, receipt.record())
   }
 
-  /** Returns the receipts that `put` stored after the last call. */
+  /** Returns the receipts that `put` has stored since the last call of `takeChanged`. */
   takeChanged(): readonly Receipt[] {
     const changed = [...this.#changed]
     this.#changed.clear()

@@ -1,6 +1,7 @@
 /**
- * The writer's end of the connections: accepts the requests of workers and tools, has each executed in the next transaction, and
- * answers once that is on disk. core/write/ decides the effect of a request, and receipts.ts ensures that it happens only once.
+ * The writer's end of the connections: accepts the requests of workers and tools, has each request executed in the next
+ * transaction, and answers once that transaction is on disk. core/write/ decides the effect of a request, and receipts.ts ensures
+ * that it happens only once.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -14,7 +15,7 @@ import { beginFrame, frameHeadBytes, readFrames, takeFrame } from './frames.js'
 import type { Receipt, Receipts, WriterRequest } from './receipts.js'
 import { protocolVersion, readRequest, writeNotice } from './wire.js'
 
-/** Limit on bytes of operations read from one worker and not executed; the rest waits in the worker. */
+/** Limit on bytes of operations read from one worker but not yet executed; the rest waits in the worker. */
 export const bytesQueuedByClientMax = 64 * 1024 * 1024
 
 /** Time limit for sending the last outcomes of a stopping writer. */

@@ -12,7 +12,10 @@ const writerAnswerMsMax = commitDeadlineMs + 2000
 
 assert(writerClientGoneMs > writerAnswerMsMax)
 
-/** How many writers may die with a request in flight before its outcome is reported as unknown: the request may be killing them. */
+/**
+ * The number of writers that may die with a request in flight before its outcome is reported as unknown: the request may be killing
+ * them.
+ */
 export const writerSendsMax = 3
 
 /** Interval between checks for requests that no writer answers. */
@@ -30,7 +33,7 @@ export interface Pending<Caller> {
   readonly end: number
   /** Undefined until its frame is complete. */
   frame: Buffer | undefined
-  /** How often it was sent, counting only the present connection and those that the writer closed, perhaps because of it. */
+  /** The number of times it was sent, counting only the present connection and those that the writer closed, perhaps because of it. */
   sends: number
 }
 
@@ -99,7 +102,8 @@ export class Session<Caller> {
   }
 
   /**
-   * A writer has answered the greeting; its outcomes that may not have arrived were processed before.
+   * A writer has answered the greeting; the outcomes in its answer, which may not have arrived earlier, have already been
+   * processed.
    *
    * Every request that it has not accepted is sent again, each in its own frame. Any of them may kill a writer; none is suspect if
    * this end closed the connection, or if the writer did so and has rejected a request since.
@@ -134,7 +138,7 @@ export class Session<Caller> {
     return { again, givenUp }
   }
 
-  /** An outcome has arrived. @returns its request; undefined if it was abandoned, or the outcome arrived before */
+  /** An outcome has arrived. @returns its request; undefined if the request was abandoned, or the outcome had already arrived */
   answered(number: number, nowMs: number): Pending<Caller> | undefined {
     this.#progressAtMs = nowMs
     const pending = this.#pending.get(number)
@@ -143,8 +147,8 @@ export class Session<Caller> {
   }
 
   /**
-   * Abandons requests that have waited long while no writer has answered any; call every `lateCheckMs`. After a suspension the
-   * socket may hold unread outcomes, so the wait restarts.
+   * Abandons requests that have waited for a long time while no writer has answered any; call every `lateCheckMs`. After a
+   * suspension the socket may hold unread outcomes, so the wait restarts.
    */
   giveUpLate(nowMs: number): readonly GivenUp<Caller>[] {
     if (nowMs - this.#checkedAtMs > suspendedMsMin) this.#progressAtMs = nowMs

@@ -12,7 +12,7 @@
  *
  * A client that watches the log gets a notice immediately, and after each commit that changed topics. A notice with the record
  * saves the client from reading the log if no change affects it. Long records are not sent, nor is any record sent to a client
- * whose hello has no 1, such as one of version 1.0.0.
+ * whose hello lacks the 1, such as one of version 1.0.0.
  */
 
 import type { ByteReader, ByteWriter } from '../../base/bytes.js'
@@ -140,8 +140,9 @@ export function writeNotice(out: ByteWriter, { before, version, total, keys }: L
 }
 
 /**
- * Reads a notice; undefined if it has no record. Its keys are a view of the frame. @returns `outcomes`, with nothing read, if the
- * frame has those
+ * Reads a notice; undefined if it has no record. Its keys are a view of the frame.
+ *
+ * @returns `outcomes`, having read nothing, if the frame has outcomes
  */
 export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefined {
   if (!from.hasMore) return undefined

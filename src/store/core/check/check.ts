@@ -2,8 +2,8 @@
  * Looks for every broken invariant in the log, the topics and the API keys, in one snapshot. The snapshot stays open for the whole
  * walk; a process that serves requests should not do this.
  *
- * A topic's records are found through the topic, so the check finds as many of each kind as the engine states, unless some are lost
- * or belong to no topic.
+ * A topic's records are found through the topic, so the number of records found of each kind equals the number that the engine
+ * states, unless some are lost or belong to no topic.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'
@@ -35,7 +35,8 @@ const everyKey: KeyRange = { start: Buffer.from([0]), end: Buffer.from([...every
 /**
  * See `StoreChecker`.
  *
- * @param planOf without it, remove clauses whose selectors are rejected today are not reported: the store is sound with them
+ * @param planOf without it, remove clauses whose selectors are rejected today are not reported: a store that has such clauses is
+ *   sound
  * @param onProgress `done` counts only topics
  * @returns the number of records examined
  */
@@ -63,7 +64,7 @@ class Checker {
   readonly #log: LogCheck
   readonly #seen = { topics: 0, json: 0, string: 0, updates: 0, due: 0, changes: 0, keys: 0, keyUses: 0 }
   #misplaced = 0
-  /** Some policies could not be read, so the records that they need are unknown. */
+  /** True if some policies could not be read, so that the records that they need are unknown. */
   #hasUnreadable = false
 
   constructor(
@@ -76,7 +77,7 @@ class Checker {
     this.#log = new LogCheck(snapshot, report, cancellation)
   }
 
-  /** The number of records examined, without the log: it should reflect the amount of stored data. */
+  /** The number of records examined, excluding the log: it should reflect the amount of stored data. */
   get records(): number {
     const { topics, json, string, updates, due, keys } = this.#seen
     return topics + json + string + updates + due + keys

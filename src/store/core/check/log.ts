@@ -27,7 +27,7 @@ export class LogCheck {
     private readonly cancellation: Cancellation,
   ) {}
 
-  /** Checks the records, stopping at one out of order. @returns the number of records */
+  /** Checks the records, and stops at the first that is out of order. @returns the number of records */
   async checkRecords(): Promise<number> {
     let count = 0
     await this.#visit((record) => {

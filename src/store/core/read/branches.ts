@@ -1,4 +1,4 @@
-/** Plans that count the matches of each branch, and skip its rest once the limit is reached. Nothing is read here. */
+/** Plans that count the matches in each branch, and skip the rest of the branch once the limit is reached. Nothing is read here. */
 import type { Matcher, Plan } from '../../../selectors/plan.js'
 import { encodeKey } from '../../../topics/key.js'
 import { isWithin, type Path } from '../../../topics/path.js'
@@ -19,8 +19,8 @@ function branchOf(path: string, depth: number): string | undefined {
 /**
  * Returns a plan for the results after `after`, with the limit applied.
  *
- * Its matcher is stateful: use it for a single scan, which passes every key that is not skipped once, in order. Ranges start at the
- * root of `after`'s branch, so that earlier matches count without being returned.
+ * Its matcher is stateful: use it for a single scan, which passes each key to it once, in order, except skipped keys. Ranges start
+ * at the root of `after`'s branch, so that earlier matches count without being returned.
  */
 export function limitBranches(plan: Plan, { depth, limit }: BranchLimit, after: Path | undefined): Plan {
   if (limit === 0) return withoutBranches(plan, depth, after)

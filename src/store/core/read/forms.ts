@@ -15,12 +15,16 @@ export function typeOfForm({ type }: ItemForm): TopicType | undefined {
   return type === 'any' ? undefined : type
 }
 
-/** The type of all topics, if items in this form show only path and type: then the paths are enough. */
+/** The type of all topics in this form, if its items show only path and type, so that the paths are enough to build them. */
 export function bareTypeOf({ type, values, properties, versions }: ItemForm): TopicType | undefined {
   return type === 'any' || values || properties || versions ? undefined : type
 }
 
-/** The topic in this form, for which it must have been read. Undefined if its item is lost. @throws UnreadableTopic */
+/**
+ * Shows the topic in this form; the parts that the form needs must have been read. Undefined if the topic's item is lost.
+ *
+ * @throws UnreadableTopic
+ */
 export function itemIn(form: ItemForm, path: Path, topic: StoredTopic): Uint8Array | undefined {
   const { type, item, version } = topic
   if ((form.values && item === undefined) || (form.versions && version === 0)) return undefined

@@ -1,16 +1,16 @@
 /**
- * Snapshots of the change log and the topics. A place lies after a commit and possibly some keys of the next, as big-endian
- * numbers:
+ * Snapshots of the change log and the topics. A place lies after a commit and possibly after some keys of the next commit. It is
+ * encoded as big-endian numbers:
  *
  *     id of the store, double
  *     version of the commit, double
- *     running total of changes, this commit included, double
- *     number of keys of the next one, uint32
- *     if there are any: version of that next one, double; missing in places of 1.0.0
+ *     running total of changes up to and including this commit, double
+ *     number of the next commit's keys that precede the place, uint32
+ *     if there are any such keys: version of the next commit, double; missing in places of 1.0.0
  *
- * The log has all changes after a place if it has the record of the place's commit, or if its first record is the next one, because
- * trimming removes the oldest records first. Both can be missing for another reason: a failover of the engine may lose the last
- * commits.
+ * The log contains all changes after a place if it contains the record of the place's commit, or if its first record is the next
+ * one, because trimming removes the oldest records first. Both can be missing for another reason: a failover of the engine may lose
+ * the last commits.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
@@ -28,13 +28,13 @@ const placeBytes = 3 * doubleBytes + 4
 
 interface Place extends LogPosition {
   readonly storeId: number
-  /** The number of keys of the next commit that it lies after. */
+  /** The number of the next commit's keys that precede the place. */
   readonly keys: number
   /** The version of that next commit, if the place is within it and the version is known. */
   readonly next: number | undefined
 }
 
-/** The place after a commit and some keys of the next one; `next` is its version if there are any. */
+/** The place after a commit and `keys` keys of the next commit, whose version is `next`. Without such keys, `next` is undefined. */
 function encodePlace(storeId: number, { version, total }: LogPosition, keys = 0, next?: number): LogPlace {
   const place = Buffer.allocUnsafe(placeBytes + (next === undefined ? 0 : doubleBytes))
   place.writeDoubleBE(storeId)
@@ -58,7 +58,7 @@ function decodePlace(place: LogPlace): Place | undefined {
   }
 }
 
-/** Where the keys of a commit start among the keys that were read. */
+/** The position of a commit's keys among the keys that were read. */
 interface Commit {
   readonly firstIndex: number
   readonly version: number
@@ -133,7 +133,7 @@ export class LogReads implements ChangeReader {
     })
   }
 
-  /** Reports an unreadable record once. Followers start over after it, because they would be stuck at it forever. */
+  /** Reports an unreadable record once. Followers start over after it; otherwise, they would be stuck there forever. */
   #report({ version }: LogRecord): void {
     if (this.#reported.has(version) || this.#reported.size === unreadableNamedMax) return
     this.#reported.add(version)
@@ -160,7 +160,7 @@ class LogReading {
   #isAll = true
   /** The record with unreadable keys that ended the reading. */
   unreadable: LogRecord | undefined
-  /** The version of the first record that was read, if the place's own record is missing: it must be the first of the log. */
+  /** The version of the first record that was read, if the place's own record is missing. That record must then be the first in the log. */
   missedBefore: number | undefined
 
   constructor(

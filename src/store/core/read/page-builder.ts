@@ -5,9 +5,9 @@ type PageBounds = Pick<PageQuery, 'size' | 'bytesMax'>
 
 export interface PageBuilder {
   begin(bounds: PageBounds): void
-  /** The item need be valid only during the call. Needs no `this`. @returns false if the page was full and has more */
+  /** The item needs to be valid only during the call. Needs no `this`. @returns false if the item no longer fits: the page then has more */
   readonly add: (item: Uint8Array) => boolean
-  /** Ends the page before a next item, which exists. @returns true, adding nothing, if the page is still empty */
+  /** Ends the page early; call it only if another item follows. @returns true, without ending the page, if the page is still empty */
   end(): boolean
   /** The number of bytes of the items so far, commas included. */
   bytes(): number

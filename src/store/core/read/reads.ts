@@ -1,5 +1,5 @@
 /**
- * Fetches one topic or a page. Items of one type, exactly as stored, are read fastest: a topic is one lookup, and a page is read
+ * Fetches one topic or a page. Items of one type, exactly as stored, are read fastest: a topic takes one lookup, and a page is read
  * without its keys if its plan has few ranges and no matcher. Any other page is a scan, which fills it in slices, so that other
  * requests run in between.
  */

@@ -1,4 +1,7 @@
-/** Walks the topics of a snapshot, for export. The snapshot stays open for the whole walk: not for processes that serve requests. */
+/**
+ * Walks the topics of a snapshot, for export. The snapshot stays open for the whole walk, so a process that serves requests must
+ * not do this.
+ */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { valueOfItem } from '../../../topics/item.js'
@@ -9,7 +12,7 @@ import type { Engine, StoredTopic } from '../../engine.js'
 import { damaged, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 
-/** Maximum topics, and bytes of their items, copied per step; at most one item exceeds them. */
+/** Maximum topics, and bytes of their items, copied per step; the last item may exceed the byte limit. */
 const topicsAtOnceMax = 500
 const bytesAtOnceMax = 1024 * 1024
 

@@ -9,7 +9,7 @@
  * policy is executed once. An unfinished clause keeps waiting, and a later pass retries it.
  *
  * If the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new offset stored.
- * If the process exits in between, the next one examines them all.
+ * If the process exits in between, the next process examines all entries again.
  */
 
 import type { Awaitable } from '../../../base/awaitable.js'
@@ -33,15 +33,15 @@ const stepMs = 1000
 /** Places examined and settled per commit. */
 const placesPerCommit = 200
 
-/** Maximum unreadable topics per report: each sweep meets the same ones. */
+/** Maximum unreadable topics per report: each sweep encounters the same ones. */
 const unreadableMax = 1000
 
-/** Runs `work` if this process evaluates removals, or can take that over. @returns undefined if another process leads */
+/** Runs `work` if this process evaluates removals, or can take over their evaluation. @returns undefined if another process leads */
 export type Lead = <T>(work: (term: Term) => Promise<T>) => Promise<T | undefined>
 
 /** A period in which this process leads without a gap. */
 export interface Term {
-  /** Set permanently once another process may lead: the work stops. */
+  /** Set permanently once another process may lead; the work must then stop. */
   readonly lost: Cancellation
   /** Commits a request of the leader. Neither this nor `removeMatches` has an effect once another process may lead. */
   commit(request: Request): Promise<Outcome>
@@ -58,7 +58,7 @@ export class Expiry {
   #refused: RefusedClause[] = []
   readonly #unreadable = new Map<Path, UnreadableTopic>()
   #failure: { readonly error: unknown } | undefined
-  /** A commit has met an unreadable topic. Every sweep meets it again, and must not commit because of it. */
+  /** True once a commit has encountered an unreadable topic. Every sweep finds that topic again, and must not commit only because of it. */
   #hasUnreadable = false
 
   constructor(
@@ -126,7 +126,7 @@ export class Expiry {
     if (this.#unreadable.size < unreadableMax) this.#unreadable.set(topic.path, topic)
   }
 
-  /** Settles due places; all places if the wall clock has stepped after a process last compared it. */
+  /** Settles due places; all places if the wall clock has stepped since a process last compared it. */
   async #settleByClock(present: Moment, term: Term): Promise<void> {
     const known = await this.#knownClock(present)
     const offset = present.wallMs - present.steadyMs
@@ -137,7 +137,7 @@ export class Expiry {
     }
   }
 
-  /** The clock as last compared by a process; undefined in a new store. An unreadable record counts as a step of the clock. */
+  /** The clock as a process last recorded it; undefined in a new store. An unreadable record counts as a step of the clock. */
   async #knownClock(present: Moment): Promise<KnownClock | undefined> {
     const record = await this.engine.atOnce((view) => view.record('meta', clockName))
     if (record === undefined) return undefined
@@ -149,7 +149,7 @@ export class Expiry {
     }
   }
 
-  /** The places with times from `fromMs` to `untilMs`, both included, in batches; other work runs in between. */
+  /** The places with times from `fromMs` to `untilMs`, inclusive, in batches; other work runs in between. */
   async *#placesBetween(fromMs: number, untilMs: number): AsyncGenerator<readonly DuePlace[]> {
     let after: DuePlace | undefined
     for (;;) {
@@ -170,7 +170,7 @@ export class Expiry {
     }
   }
 
-  /** Removes due topics without a clause; every other place gets its next time. @returns the number of removed topics */
+  /** Removes due topics without a clause; every other place is moved to its next time. @returns the number of removed topics */
   async #settle(places: readonly DuePlace[], term: Term): Promise<number> {
     const readable = this.#hasUnreadable ? await this.#readableOf(places) : places
     if (readable.length === 0) return 0

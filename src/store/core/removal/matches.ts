@@ -34,7 +34,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
     let left: readonly KeyRange[] = ranges
     while (left.length > 0) {
       const matches: Path[] = []
-      /** Where the next step starts; undefined if this one has reached the end. */
+      /** The start of the next step; undefined if this step has reached the end. */
       let next: Buffer | undefined
       // A match counts as soon as it is found: an engine may call `take` for many of them later.
       const stepping = (path: string, slice: Slice): boolean | Buffer => {

@@ -27,13 +27,13 @@ import {
 } from '../../topics.js'
 import { newItem, noProperties, type Prepared, valueTextOf } from './operations.js'
 
-/** Bytes of values cached per commit for repeated constraints; beyond that they are read again. */
+/** Bytes of values cached per commit for repeated constraints; beyond that, they are read again. */
 const constrainedBytesKeptMax = 64 * 1024 * 1024
 
 /**
  * Bytes of stored values that one request's constraints may read. Reading and stripping a value of a megabyte takes 2 to 5 ms, and
  * a request is decided without a pause. A constraint that holds is itself as long as the value, apart from white space. So few
- * requests need this much: 4,000 failing constraints on values of 128 KiB do.
+ * requests need this much; one example is 4,000 failing constraints on values of 128 KiB.
  */
 export const comparedBytesMax = 512 * 1024 * 1024
 
@@ -70,8 +70,8 @@ interface Told {
 }
 
 /**
- * Values to compare with constraints. Stored ones are read once each while their total is small. Those that operations set are in
- * memory anyway, and limited by the size of the commit.
+ * Values to compare with constraints. Each stored value is read only once, as long as the total is small. Values that operations
+ * set are in memory anyway, and the size of the commit limits them.
  */
 class ValueTexts {
   readonly #texts = new Map<Path | Prepared, ValueText>()
@@ -98,7 +98,7 @@ class ValueTexts {
   }
 }
 
-/** A topic as the decisions of one commit read it: its value is read only if constraints or increments need it. */
+/** A topic as read for the decisions of one commit: its value is read only if constraints or increments need it. */
 class FoundTopic implements Constrained {
   readonly type: TopicType
   readonly properties: Properties
@@ -179,7 +179,7 @@ export class BatchDecisions {
     }
   }
 
-  /** The change by the batches so far; undefined if they have not changed the topic. */
+  /** The change that the batches have made so far; undefined if they have not changed the topic. */
   changeOf(path: Path): Change | undefined {
     const change = this.#changes.get(path)
     return change !== undefined && isChanged(change) ? change : undefined
@@ -224,7 +224,7 @@ export class BatchDecisions {
 
   #incremented(action: Prepared, { stored, creator, setter }: Change): WriteEffect | WriteRefusal {
     const isKept = retainsValue((creator ?? stored)?.properties ?? {})
-    // Read the stored value only if no operation in the batches has set it: reading costs more than the sum.
+    // Read the stored value only if no operation in the batches has set it: reading it costs more than the addition.
     let value: Uint8Array | undefined
     if (setter !== undefined && isKept) value = valueTextOf(setter)
     else if (creator === undefined) value = stored?.valueText()
@@ -245,12 +245,12 @@ function isChanged({ isRemoved, creator, setter, told }: Change): boolean {
   return isRemoved || creator !== undefined || setter !== undefined || told !== undefined
 }
 
-/** The text of a possible number; empty if it is too long for one. */
+/** The text of a possible number; empty if it is too long to be a number. */
 function numberText(text: Uint8Array): string {
   return text.length > numberTextMax ? '' : Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1')
 }
 
-/** A topic without a value that the batches have changed. It has no version until it is written. */
+/** A topic that the batches have changed and that has no value. It has no version until it is written. */
 const withoutValue: Constrained = { hasValue: () => false, hasText: () => false, hasVersion: () => false }
 
 function after(action: Prepared, change: Change, effect: WriteEffect): Change {
@@ -283,7 +283,7 @@ function toldAfter(before: Told | undefined): Told {
   return { change: { version: 0 }, before }
 }
 
-/** @param change the change after the operation, which wants its version */
+/** @param change the path's change after an operation that wants its version */
 function versioned(effect: WriteEffect, { stored, told }: Change): WriteOutcome {
   if (effect === 'nothing_removed') return effect
   return { effect, change: told?.change ?? { version: stored?.version() ?? 0 } }

@@ -30,8 +30,8 @@ export class DueDecisions {
   ) {}
 
   /**
-   * Removes due topics without a clause. Decides for every other one when it is due next, or that its clause waits. Topics that
-   * requests of the same commit have changed are left to the next sweep.
+   * Removes due topics without a clause. For every other due topic, decides when it is next due, or that its clause waits. Topics
+   * that requests of the same commit have changed are left to the next sweep.
    *
    * @param endsPolicies whether the policies end instead, even those of topics that have been updated
    */

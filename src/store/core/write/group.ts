@@ -85,7 +85,7 @@ class WriteGroup implements Group<Request, Outcome> {
   }
 }
 
-/** Each write that wants its version has its own: a client that finds the topic with that version knows that no later write followed. */
+/** Each write that wants a version gets its own: a client that finds the topic with that version knows that no later write followed. */
 function putChange(changes: Changes, change: Change): void {
   const { path, told } = change
   if (told === undefined) return void makeChange(changes, change)

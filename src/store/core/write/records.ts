@@ -18,7 +18,7 @@ export const backupName = 'backup'
 /** In `meta`: a `KnownClock`, as JSON. */
 export const clockName = 'clock'
 
-/** The wall clock's offset to the monotonic one when a process last compared them, and the boot in which it did. */
+/** The wall clock's offset from the monotonic clock when a process last compared them, and the boot during which it did so. */
 export interface KnownClock {
   readonly offset: number
   readonly boot: string
@@ -45,7 +45,7 @@ export function sizeOfChange(change: RecordChange): WriteSize {
   return { operations: change.about === 'touchKeys' ? change.uses.length : 1, bytes, grows: false }
 }
 
-/** The tables that deciding a change may read. */
+/** The tables that may be read to decide a change. */
 export function tablesOf({ about }: RecordChange): readonly RecordTable[] {
   if (about === 'noteBackup' || about === 'noteClock') return []
   return about === 'touchKeys' ? ['keys', 'keyUses'] : ['keys', 'meta']

@@ -1,6 +1,6 @@
 /**
  * The change log in the process that writes it. The transaction that makes the changes also writes their record
- * (environment/change-record.ts), so the log neither misses a change nor has one that was not made.
+ * (environment/change-record.ts), so the log neither misses a change nor contains one that was not made.
  */
 import { strict as assert } from 'node:assert'
 import { changesKeptDefault, operationsInOneCommitMax } from '../../../settings/limits.js'
@@ -13,7 +13,7 @@ import { changeRecordKey, type LogTable, logPositionOf } from '../environment/ch
 
 /**
  * Maximum records that one commit trims: more than the maximum operations per commit, so that large commits do not leave a growing
- * number of small ones behind; and few enough to take only a few ms after the setting was lowered.
+ * number of small ones behind; and few enough to take only a few ms after the setting has been lowered.
  */
 const recordsTrimmedInOneCommitMax = 2 * operationsInOneCommitMax
 
@@ -33,7 +33,7 @@ export class ChangeLog {
   #paths: Path[] = []
 
   /**
-   * @param keptMin how many changes to keep at least, in whole commits; 0 keeps only the last commit
+   * @param keptMin the minimum number of changes to keep, in whole commits; 0 keeps only the last commit
    * @throws StoreUnusable if the log has no record
    */
   constructor(

@@ -3,8 +3,8 @@
  * resume; then it shares a transaction with all waiting changes, up to a limit.
  *
  * Transactions are synchronous, because this process has nothing else to do, and no other process writes: collect the requests of
- * one turn of the event loop → start → decide each request in its order → write → commit, which returns once everything is on disk
- * → settle them all. The opener of the store provides the decider.
+ * one turn of the event loop → start → decide each request in order → write → commit, which returns once everything is on disk →
+ * settle them all. The opener of the store provides the decider.
  *
  * A failed transaction breaks the store permanently: retrying a failed fsync proves nothing. `onBroken` is then called once, every
  * write is rejected, and the process is expected to exit.
@@ -18,7 +18,7 @@ import { batchBounds, type CommitStats } from '../../monitoring.js'
 import type { DiskRoom } from './disk-room.js'
 
 /**
- * Maximum bytes of operations per transaction, exceeded by at most one request: even a slow disk writes this before the writer
+ * Maximum bytes of operations per transaction; the last request may exceed it. Even a slow disk writes this much before the writer
  * counts as hung.
  */
 export const bytesInOneCommitMax = 32 * 1024 * 1024
@@ -103,7 +103,7 @@ export class Commits<Request, Outcome> {
   /**
    * @returns the outcome, once on disk
    * @throws StoreError `unknown_outcome` if the commit failed, `full` if the disk has no room for the write, or `unavailable` if
-   *   the store is closed; an error of the decision, unchanged
+   *   the store is closed; an error thrown by the decision, unchanged
    */
   commit(request: Request): Promise<Outcome> {
     return new Promise((resolve, reject) => {
@@ -136,14 +136,17 @@ export class Commits<Request, Outcome> {
     this.#schedule()
   }
 
-  /** Rejects every write from now on. Resolves once the waiting ones are on disk; if writes are paused, rejects those as well. */
+  /**
+   * Rejects every write from now on. Resolves once the waiting writes are on disk; if writes are paused, rejects the waiting ones
+   * as well.
+   */
   async close(): Promise<void> {
     this.#closed = true
     if (this.#isPaused) this.#rejectWaiting(closed)
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve))
   }
 
-  /** Schedules a transaction for the end of this turn or, while clearly fewer writes wait than the last one had, a little later. */
+  /** Schedules a transaction for the end of this turn or, while clearly fewer writes wait than the last transaction had, a little later. */
   #schedule(): void {
     if (this.#isScheduled || this.#isPaused || this.#waiting.length === 0) return
     const { writes, tookMs } = this.#lastTransaction
@@ -169,7 +172,7 @@ export class Commits<Request, Outcome> {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** Takes the next waiting writes, as many as one transaction may have and the disk has room for. */
+  /** Takes as many of the next waiting writes as one transaction may have and the disk has room for. */
   #takeGroup(): { group: Write<Request, Outcome>[]; refused: Write<Request, Outcome>[] } {
     this.room?.begin()
     const group: Write<Request, Outcome>[] = []
@@ -196,7 +199,7 @@ export class Commits<Request, Outcome> {
     return { group, refused }
   }
 
-  /** Commits the first of the taken writes, as many as were decided in time; the others wait again. */
+  /** Commits the first of the taken writes: those that were decided in time. The others wait again. */
   #commitGroup(taken: readonly Write<Request, Outcome>[]): void {
     const { transact, stored, transaction, committed } = this.transactions
     const beganMs = performance.now()

@@ -1,6 +1,6 @@
 /**
  * Room on the data directory's file system. A full disk kills a process that uses LMDB, at any point of its work. So a write is
- * admitted only if the maximum that it and the others of its commit can add to the file still fits.
+ * admitted only if there is room for the most that it and the other writes of its commit can add to the file.
  *
  * LMDB never changes a page in place. A commit writes a copy of each page that it changes, to free pages of the file if there are
  * any; the replaced pages become free only later. So even a removal may need space: for each operation, one page on each level of
@@ -18,10 +18,10 @@ const treesAgeMsMax = 100
 
 const pageBytes = 4096
 
-/** A record of more than half a page gets its own whole pages, which at worst are nearly twice its size. */
+/** A record of more than half a page gets whole pages of its own, which at worst are nearly twice its size. */
 const bytesPerRecordByte = 2
 
-/** `admitted`: there is room; `later`: there will be once the others of the commit are on disk; `full`: there is no room. */
+/** `admitted`: there is room; `later`: there will be room once the commit's other writes are on disk; `full`: there is no room. */
 type Admission = 'admitted' | 'later' | 'full'
 
 export class DiskRoom {
@@ -31,7 +31,7 @@ export class DiskRoom {
   #freeBytes = 0
   #admittedBytes = 0
 
-  /** @param freeBytesMin if less space is free, writes that grow are rejected. One commit's writes may use half of it */
+  /** @param freeBytesMin if less space is free, writes that may add bytes are rejected. One commit's writes may use half of it */
   constructor(
     private readonly directory: string,
     readonly freeBytesMin: number,

@@ -1,9 +1,9 @@
 /**
  * The records of the change log, in the order of the commits. commit/change-log.ts decides when to write and trim them.
  *
- * A record is one commit:
+ * A record describes one commit:
  *
- *     key     the version of its last change, and the running total of changes, this commit included; each a big-endian double
+ *     key     the version of its last change, and the running total of changes up to and including this commit; each a big-endian double
  *     value   the keys of the topics that it changed (store/logged-keys.ts)
  *
  * The last record also holds the last version that a change took, so it is never trimmed.

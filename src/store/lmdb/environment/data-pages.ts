@@ -11,8 +11,8 @@
  */
 
 /**
- * Reads up to `bytes` bytes from `offset`: fewer at the end of the file, none beyond it. A damaged page may supply both numbers, so
- * they may have any size.
+ * Reads up to `bytes` bytes from `offset`: fewer at the end of the file, none beyond it. Both numbers may come from a damaged page,
+ * so they may have any value.
  */
 export type ReadAt = (offset: number, bytes: number) => Buffer
 

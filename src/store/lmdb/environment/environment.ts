@@ -31,7 +31,7 @@ import { beginCreation, dataFile, endCreation, isUnfinished } from './files.js'
 import { examine } from './preflight.js'
 import { circumstancesOf, isReadAheadHarmful } from './read-ahead.js'
 
-/** Reserved address space, so that no process ever remaps: far more than any disk, far less than the 47 bits of a process. */
+/** Reserved address space, so that no process ever remaps: far more than any disk, far less than a process's 47-bit address space. */
 const mapBytes = 2 ** 42
 
 export type StoredKey = Path | Buffer
@@ -131,7 +131,7 @@ const formatName = 'format'
 export const recordVersion = 1
 
 interface EnvironmentOptions {
-  /** This process only reads; another one has created the databases, and writes. */
+  /** This process only reads; another process has created the databases and does the writing. */
   readonly readOnly?: boolean
   /** Reads in the tree's order, as tools do, not randomly, as requests do. Fixed when the environment is opened. */
   readonly readsInOrder?: boolean

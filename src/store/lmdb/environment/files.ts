@@ -1,4 +1,4 @@
-/** The location of an lmdb store, flushing of its files, and the mark of its unfinished creation, without loading lmdb. */
+/** Locates an lmdb store, flushes its files, and marks its creation as unfinished. Nothing here loads lmdb. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -7,7 +7,10 @@ export function dataFile(directory: string): string {
   return join(directory, 'topics', 'data.mdb')
 }
 
-/** Where a restore keeps its copy until it is checked: on the store's file system, which may differ from that of `directory`. */
+/**
+ * The directory in which a restore keeps its copy until the copy is checked: on the store's file system, which may differ from that
+ * of `directory`.
+ */
 export function stagingDirectory(directory: string): string {
   return join(directory, 'topics', 'restore.partial')
 }
@@ -55,7 +58,7 @@ export function beginCreation(file: string): void {
   flush(dirname(file))
 }
 
-/** Removes the mark on disk: from now on, the file may hold acknowledged writes. */
+/** Removes the mark, and flushes the removal to disk: from now on, the file may hold acknowledged writes. */
 export function endCreation(file: string): void {
   rmSync(markOf(file))
   flush(dirname(file))

@@ -7,8 +7,8 @@
  * Once a first commit is on disk, a crash leaves nothing behind that is rejected here. It can only tear the content of the meta
  * page that was being written, and LMDB then uses the other one; the fields that identify a meta page are never rewritten. The file
  * may end before its last page: pages allocated and freed within one commit are never written, but are in the list of free pages.
- * Before the first commit, a crash may leave a file that is empty, has one page, or has only zeros. A damaged store may look the
- * same, so such a file is rejected unless the mark of files.ts shows that it remains from a first start.
+ * Before the first commit, a crash may leave a file that is empty, has one page, or contains only zeros. A damaged store may look
+ * the same, so such a file is rejected unless the mark of files.ts shows that it remains from a first start.
  */
 import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -38,7 +38,7 @@ const metaPages = 2
  * Examines a data file and the lock file next to it; either may be missing. Removes the remains of an interrupted creation.
  *
  * @returns whether there is no store yet
- * @throws StoreUnusable with the fault and the remedy; nothing has been changed then
+ * @throws StoreUnusable with the fault and the remedy; nothing has been changed in that case
  */
 export function examine(file: string): boolean {
   const directory = dirname(file)
@@ -88,7 +88,7 @@ function isUsable(file: string): boolean {
   return true
 }
 
-/** @throws StoreUnusable, which names the path's owner and the remedy, if this process has no such access to the path */
+/** @throws StoreUnusable, which names the path's owner and the remedy, if this process does not have this access to the path */
 function requireAccess(path: string, access: number, purpose: string): void {
   try {
     accessSync(path, access)
@@ -116,8 +116,9 @@ function requireNoRestore(data: string): void {
 const databaseName = 'specifications'
 
 /**
- * Why an open file is not a store of topics, after a quick check, as the rest of a sentence about it: it is damaged, or belongs to
- * another program, and opening would turn it into an empty store. Undefined if it seems to be a store.
+ * Checks quickly whether an open file is a store of topics. Returns the reason why it is not, worded to complete a sentence about
+ * the file: it is damaged, or belongs to another program, and opening would turn it into an empty store. Undefined if it seems to
+ * be a store.
  */
 export function topicsProblem(descriptor: number): string | undefined {
   const { problem, hasTopics } = inspect(descriptor)
@@ -125,9 +126,9 @@ export function topicsProblem(descriptor: number): string | undefined {
 }
 
 interface Inspected {
-  /** Why the file cannot be opened safely. */
+  /** The reason why the file cannot be opened safely, if any. */
   readonly problem: string | undefined
-  /** It may be only the remains of a first start. */
+  /** The file may be only the remains of a first start. */
   readonly isBlank: boolean
   readonly hasTopics: boolean
 }

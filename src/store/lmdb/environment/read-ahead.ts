@@ -4,9 +4,9 @@
  * striped disks, on Btrfs and on some virtual disks.
  *
  * The default serves pages of results and large values well. But a request accesses scattered pages. If the file does not fit in
- * memory, several MiB for each displace the data of other requests and keep the disk busy. An environment can only have all of the
- * disk's read-ahead or none. Having none also has a price: a page of 1,000 results or a value of 1 MiB is read 4 KiB at a time, and
- * since Linux 6.3 an access no longer keeps a page in memory longer.
+ * memory, reading several MiB for each of these pages displaces the data of other requests and keeps the disk busy. An environment
+ * can only have all of the disk's read-ahead or none. Having none also has a price: a page of 1,000 results or a value of 1 MiB is
+ * read 4 KiB at a time, and since Linux 6.3 an access no longer keeps a page in memory longer.
  */
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { totalmem } from 'node:os'
@@ -34,7 +34,8 @@ export function circumstancesOf(file: string): Circumstances {
   const stats = statSync(file, { throwIfNoEntry: false })
   return {
     fileBytes: stats?.size ?? 0,
-    // Without a limit it is zero, or more than the machine has. Limits of enclosing groups are unknown here.
+    // If there is no limit, `constrainedMemory` returns zero, or more than the machine has. Limits of enclosing groups are unknown
+    // here.
     memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Infinity),
     readAheadBytes: stats === undefined ? 0 : readAheadOf(stats),
   }

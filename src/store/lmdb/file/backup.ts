@@ -1,9 +1,9 @@
 /**
  * A backup: copy one snapshot, compacted → open the copy, check all of it and remove its store id → flush it to disk → give it its
- * name. So a file of that name is always complete and was found sound. Until then the copy is in a directory next to it, which is
- * removed on failure.
+ * name. So a file of that name is always complete, and was found to be sound. Until then the copy is in a directory next to it,
+ * which is removed on failure.
  *
- * The copy keeps its snapshot open until it ends. Pages freed in the meantime are not reused, so the store's own file may grow. The
+ * Copying keeps its snapshot open until it ends. Pages freed in the meantime are not reused, so the store's own file may grow. The
  * copy is opened under its own path, where no other process can be writing.
  */
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { moveToNew } from './move-to-new.js'
 /** Interval between checks of the copy's progress and of the free space. */
 const watchMs = 100
 
-/** Copies everything, compacted, into a directory; it cannot be stopped. */
+/** Copies everything, compacted, into a directory; copying cannot be stopped. */
 type Copy = (directory: string) => Promise<void>
 
 type OnProgress = (step: string, done: number, total: number) => void

@@ -19,7 +19,7 @@ export interface Details {
   readonly due: string | undefined
 }
 
-/** The records of topics without properties, which are also the first byte of all others. */
+/** The records of topics without properties: one byte, with which all other records of the same type start. */
 const plainRecords: Readonly<Record<TopicType, Buffer>> = { json: Buffer.from('j'), string: Buffer.from('s') }
 
 /** The caller must not change the record. */

@@ -51,9 +51,9 @@ export class LmdbView implements View {
   }
 
   /**
-   * Visits the matches in some ranges, in order, until the slice is over. Only keys are scanned, jumping where the matcher allows;
-   * the wanted parts of matches are read one by one. Between slices no snapshot stays open, unless the caller keeps one: a scan
-   * continues after the last key that it saw.
+   * Visits the matches in some ranges, in order, until the slice is over. Only keys are scanned, and keys that the matcher rules
+   * out are skipped; the wanted parts of matches are read one by one. Between slices no snapshot stays open, unless the caller
+   * keeps one: a scan continues after the last key that it saw.
    *
    * The clock is read for every key. That costs a tenth of a step; one call of the worst matcher costs as much as 1,000 steps.
    *

@@ -1,7 +1,8 @@
 /**
- * The commits of this process: requests that wait for the one in flight share the next. They are decided here (core/write/), based
- * on this process's knowledge of their topics, and the engine makes the changes only if that still holds (function.ts). Otherwise,
- * and for requests that depend on more, they are decided again while this process holds the order of commits.
+ * The commits of this process. Requests that arrive while a commit is in flight share the next commit. Requests are decided here
+ * (core/write/), based on this process's knowledge of their topics. The engine makes the changes only if that knowledge is still
+ * correct (function.ts). If it is not, or if a request depends on other data, the requests are decided while this process holds the
+ * commit lock.
  */
 import { strict as assert } from 'node:assert'
 import type { Moment } from '../../../base/clock.js'
@@ -23,12 +24,12 @@ import { type CommitRow, callCommit } from './function.js'
 import { createHeadCache, type Known, readInOrder, readTopics } from './heads.js'
 
 /**
- * Operations that share a commit, exceeded by at most one request: a few ms of the engine's work, during which no other process
- * commits. The batcher limits the bytes that share one.
+ * Maximum operations per commit; the last request may exceed it. They take the engine a few ms, during which no other process
+ * commits. The batcher limits the bytes per commit.
  */
 const operationsMax = 1000
 
-/** The maximum wait of a request for its commit: after a longer wait, the commit would probably start too late. */
+/** The longest that a request may wait for its commit, in ms: after a longer wait, the commit would probably start too late. */
 const waitMsMax = 3000
 
 /**
@@ -38,8 +39,8 @@ const waitMsMax = 3000
 const itemBytesMax = 128 * 1024 * 1024
 
 /**
- * After a stale commit, this many of the next ones that depend on values take the order immediately. Otherwise, where hosts
- * increment or compare the same topic, two of three would be stale.
+ * After a stale commit, this many of the next commits that depend on values take the commit lock immediately. Otherwise, if several
+ * hosts increment or compare the same topic, two out of three commits would be stale.
  */
 const orderedAfterStale = 16
 
@@ -48,7 +49,7 @@ interface Write extends BatchedRequest {
   readonly needs: Needs
   readonly operations: number
   readonly sinceMs: number
-  /** Its deadline, in ms of performance.now(). */
+  /** The deadline, in ms of performance.now(). */
   readonly byMs: number
   resolve(outcome: Outcome): void
 }
@@ -59,7 +60,7 @@ interface Decided {
 }
 
 interface Committed extends Decided {
-  /** The engine's result of the commit; undefined if nothing changed. */
+  /** The engine's result for the commit; undefined if nothing changed. */
   readonly row?: CommitRow
 }
 
@@ -67,7 +68,7 @@ export class Committer {
   readonly #cache = createHeadCache()
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
-  /** How many of the next commits that depend on values take the order immediately. */
+  /** The number of the next commits, among those that depend on values, that take the commit lock immediately. */
   #orderedNext = 0
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
   readonly #batcher = new Batcher<Write>((...batch) => this.#commitFirst(...batch), 1, operationsMax)
@@ -84,7 +85,7 @@ export class Committer {
    * Executes a request in a later commit.
    *
    * @param byMs the deadline for executing it, in ms of performance.now()
-   * @throws StoreError; an error of the decision, unchanged
+   * @throws StoreError; an error thrown by the decision, unchanged
    */
   commit(request: Request, byMs = Number.POSITIVE_INFINITY): Promise<Outcome> {
     const { operations, bytes } = decider.sizeOf(request)
@@ -102,8 +103,8 @@ export class Committer {
   }
 
   /**
-   * Commits the first requests, as many as a commit may have, and rejects those that have waited too long. Requests with different
-   * deadlines do not share a commit: the earliest deadline would apply to all.
+   * Commits as many of the first requests as fit in one commit, and rejects those that have waited too long. Requests with
+   * different deadlines do not share a commit: the earliest deadline would apply to all.
    */
   async #commitFirst(groups: readonly RequestGroup<Write>[], putBack: PutBack<Write>): Promise<void> {
     const oldestMs = performance.now() - waitMsMax
@@ -168,7 +169,7 @@ export class Committer {
     return this.#commitInOrder(group, needed, sinceMs)
   }
 
-  /** True if another host will probably first change a topic that the group depends on. */
+  /** True if another host will probably change a topic that the group depends on before the group commits. */
   #isContended(needed: readonly NeededTopic[]): boolean {
     return needed.some(({ reads }) => reads !== 'constants') && this.#orderedNext-- > 0
   }
@@ -188,7 +189,7 @@ export class Committer {
     const missing = needed.filter(({ path }) => !cached.has(path))
     let known = new Map([...cached, ...(await readTopics(read, missing, itemBytesMax))])
     let decided = decideOnKnown(group, known)
-    // The engine does not check a commit without changes, so it must not rest on earlier knowledge.
+    // The engine does not check a commit without changes, so such a decision must not be based on cached topics.
     if (decided.changes.isEmpty && cached.size > 0) {
       known = await readTopics(read, needed, itemBytesMax)
       decided = decideOnKnown(group, known)
@@ -288,7 +289,7 @@ function decide(group: readonly Write[], stored: StoredRows, moment: Moment): De
 
 const parts: readonly NeededPart[] = ['constants', 'version', 'item']
 
-/** Each topic that a group needs, once, with the largest part that is read of it. */
+/** Each topic that a group needs, listed once, with the largest part of it that is read. */
 function neededBy(group: readonly Write[]): readonly NeededTopic[] {
   const needed = new Map<Path, NeededTopic>()
   for (const { needs } of group) {

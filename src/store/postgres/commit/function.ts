@@ -1,9 +1,10 @@
 /**
- * The engine-side function that makes every commit: it takes the order of commits, checks that the premises of the decisions still
- * hold, makes the changes, and logs them. A migration creates it (schema.ts).
+ * The engine-side function that makes every commit: it takes the commit lock, checks that the premises of the decisions still hold,
+ * makes the changes, and logs them. A migration creates it (schema.ts).
  *
- * Commits have one order because each locks one row of `meta`, which is never updated, until it ends. So a commit sees all earlier
- * ones, the log's rows become visible in the order of their versions, and no two commits deadlock.
+ * The commit lock is a lock on the row `order` of `meta`, which is never updated. Each commit holds it until it ends, so commits
+ * have one order. A commit therefore sees all earlier ones, the log's rows become visible in the order of their versions, and no
+ * two commits deadlock.
  */
 import { versionsPerMs } from '../../../topics/version.js'
 import { clockMs, lateState, type Statement, staleState } from '../sql/statement.js'

@@ -1,4 +1,4 @@
-/** Topics as the decisions of a commit read them: from rows, or from this process's cache. */
+/** Topics as read for the decisions of a commit: from rows, or from this process's cache. */
 import { LRUCache } from 'lru-cache'
 import type { Moment } from '../../../base/clock.js'
 import { decodeKey, encodeKey } from '../../../topics/key.js'
@@ -22,9 +22,9 @@ const heads = `
 const readHeads: Statement<TopicRow> = { name: 'read_heads', text: heads }
 
 /**
- * A transaction calls this function to take the order of commits (function.ts) before it reads the premises of its decisions: no
- * other process commits until the transaction ends. It is a function because a plain statement sees only rows from before its
- * start, and the heads must be current after the wait. A migration creates it (schema.ts).
+ * A transaction calls this function to take the commit lock (function.ts) before it reads the premises of its decisions: no other
+ * process commits until the transaction ends. It is a function because a plain statement sees only rows that were committed before
+ * its start, and the heads must be current after the wait for the lock. A migration creates it (schema.ts).
  */
 export const orderFunction = `
 create or replace function topicd.take_order(bytea[], boolean[], bigint)
@@ -56,7 +56,7 @@ export async function readTopics(read: Execute, needed: readonly NeededTopic[], 
   return knownOf(needed, await read(readHeads, headParameters(needed, itemBytesMax)))
 }
 
-/** Takes the order of commits, and reads topics like `readTopics`. @returns the topics, and the engine's time of the read */
+/** Takes the commit lock, and reads topics like `readTopics`. @returns the topics, and the engine's time of the read */
 export async function readInOrder(
   read: Execute,
   needed: readonly NeededTopic[],
@@ -82,10 +82,10 @@ function knownOf(needed: readonly NeededTopic[], rows: readonly (TopicRow | Orde
   return known
 }
 
-/** Maximum topics in the cache of immutable parts: enough for a busy service with as many publishers. */
+/** Maximum topics in the cache of immutable parts: enough for a busy service with that many publishers. */
 const cachedMax = 20_000
 
-/** The approximate limit in bytes: a topic has up to 16 KiB of properties. */
+/** The cache's approximate limit in bytes: a topic has up to 16 KiB of properties. */
 const cachedBytesMax = 16 * 1024 * 1024
 
 /** Topics as of this process's last commits; undefined for a missing topic. Entries may be outdated: a commit checks them. */

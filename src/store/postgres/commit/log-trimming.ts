@@ -1,4 +1,4 @@
-/** Trims the log: the process that holds the lease removes the oldest rows that no place needs. */
+/** Trims the log: the process that holds the lease removes the oldest rows, beyond the number of changes to keep. */
 import type { Cancellation } from '../../../base/cancellation.js'
 import { StoreError } from '../../errors.js'
 import type { Connections } from '../connection/connections.js'
@@ -11,10 +11,13 @@ const trimMs = 10_000
 /** Rows per statement: a few ms of the engine's work. */
 const rowsMax = 1000
 
-/** Statements before due topics get their turn. Each removes rows with up to a few thousand keys, so trimming outruns any writers. */
+/**
+ * Maximum statements before due topics get their turn. Each removes rows with up to a few thousand keys, so trimming is faster than
+ * any number of writers.
+ */
 const statementsMax = 20
 
-/** Removes those of the oldest `$2` rows that are followed by at least `$1` changes. The last row stays. */
+/** Of the oldest `$2` rows, removes the ones that are followed by at least `$1` changes. The last row stays. */
 const removeOldest: Statement<{ version: string }> = {
   name: 'remove_oldest_changes',
   text: `
@@ -26,7 +29,7 @@ const removeOldest: Statement<{ version: string }> = {
 }
 
 /**
- * @param changesKept how many changes to keep at least, in whole commits
+ * @param changesKept the minimum number of changes to keep, in whole commits
  * @returns a function that trims the log if due, for a bounded time. It rejects only on a defect; the next call trims the rest
  */
 export function createLogTrimming(

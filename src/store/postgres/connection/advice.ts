@@ -1,11 +1,11 @@
 /**
- * Advice for users about an error of the engine, to follow its own message. Other files decide which errors are refusals, and how
- * callers are affected. The engine's text may be in another language; then an error whose SQLSTATE has several causes gets no
- * advice.
+ * Advice for users about an error of the engine, to be appended to the error's message. Other files decide which errors are
+ * refusals, and how callers are affected. The engine's text may be in another language; then an error whose SQLSTATE has several
+ * causes gets no advice.
  */
 import { stateOf } from './session.js'
 
-/** pg's message if the engine requires a password; it has no code. */
+/** pg's message if the engine requires a password; the error has no code. */
 const noPassword = /^SASL: .*client password must be/
 
 const quotedName = /"([^"]+)"/

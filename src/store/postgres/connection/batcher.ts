@@ -1,7 +1,7 @@
 /**
  * A batcher combines the requests of many callers into one statement. Requests that arrive in one turn of the event loop are sent
  * together at its end. While `inFlightMax` batches are in flight, new requests are collected for the next one. So a lone request
- * does not wait, and under load more requests share a round trip.
+ * does not wait, and under load, more requests share a round trip.
  *
  * A statement reads a key once, for all requests about it. `execute` defines the work of a batch; there is no SQL here.
  */
@@ -15,7 +15,7 @@ export interface Request {
   reject(reason: unknown): void
 }
 
-/** Requests about one key, at least one. */
+/** One or more requests about the same key. */
 export type RequestGroup<R extends Request> = readonly [R, ...R[]]
 
 /** Retries a request, or `instead`, in a later batch, ahead of later arrivals and regardless of the outcome of this batch. */

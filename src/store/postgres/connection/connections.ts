@@ -4,9 +4,9 @@
  * read, or all reads of a snapshot, is also retried if the connection is lost. failures.ts defines the meaning of a failure.
  *
  * After a failure, a session is reused if its statement lost a conflict or started too late; after a write that was not answered in
- * time, once it is answered. Otherwise the session is closed.
+ * time, the session is reused once the write is answered. Otherwise the session is closed.
  *
- * Reads and writes have separate sessions: while a standby is offline every write waits for it, and reads must not.
+ * Reads and writes have separate sessions: while a standby is offline, every write waits for it, but reads must not wait.
  *
  * A write's time is bounded: its statement refuses to start `beginMsMax` after its request, and the engine aborts it
  * `statementMsMax` after its start. Only the commit itself is unbounded: it may wait for an offline standby.
@@ -28,7 +28,7 @@ const beginSnapshot: Statement<never> = {
 const commit: Statement<never> = { name: 'commit', text: 'commit' }
 const rollback: Statement<never> = { name: 'rollback', text: 'rollback' }
 
-/** Returns those of the backends that still execute a statement. */
+/** Of the given backends, returns those that are still executing a statement. */
 const readBackends: Statement<{ pid: string }> = {
   name: 'read_backends',
   text: `select pid from pg_stat_activity where pid = any($1::int[]) and state is distinct from 'idle'`,
@@ -66,8 +66,8 @@ export const beginMsMax = 4000
 const statementMsMax = 4000
 
 /**
- * How long a session for writes may be idle within a transaction, in ms: it holds the order of commits, for which all hosts wait up
- * to `statementMsMax`. If its process is frozen or its link is cut, the engine rolls back earlier than that.
+ * How long a session for writes may be idle within a transaction, in ms: it holds the commit lock, for which all hosts wait up to
+ * `statementMsMax`. If its process is frozen or its link is cut, the engine rolls back sooner than that.
  */
 const writerIdleMsMax = 2000
 
@@ -82,7 +82,7 @@ const readerLimits = { statementMsMax: 8000, idleMsMax: 60_000, unreadMsMax: 0 }
 /** Minimum wait for the response to a write that was sent, in ms, even if its deadline is earlier. */
 const answerMsMin = 1000
 
-/** Maximum age of a reading of the engine's clock, in ms: in this time two clocks drift a few ms apart, unless one is set. */
+/** Maximum age of a reading of the engine's clock, in ms: within this time, two clocks drift a few ms apart, unless one is set. */
 const clockMsMax = 60_000
 
 /** Maximum attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
@@ -101,7 +101,7 @@ function answerMsMax(sinceMs: number): number {
   return Math.max(answerMsMin, Math.ceil(sinceMs + commitDeadlineMs - performance.now()))
 }
 
-/** True if repeating a read may help. After a timeout it would be late again. */
+/** True if repeating a read may help. After a timeout, it would be late again. */
 function isLost(error: unknown): boolean {
   return meaningOf(error) === 'lost' && !(error instanceof TimedOut)
 }
@@ -142,7 +142,7 @@ export class Connections {
 
   /**
    * @param address a postgres:// URL; the PG… environment variables provide omitted parts
-   * @param sharers processes of this host that share its part of the engine's sessions
+   * @param sharers the number of processes on this host that divide the host's share of the engine's sessions
    */
   constructor(
     address: string,
@@ -165,7 +165,7 @@ export class Connections {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
+  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on by itself. */
   readonly timeline = (): number => this.#engine.timeline
 
   /** Executes a statement that changes nothing. @throws StoreError `unavailable` if the engine is unreachable */
@@ -177,7 +177,7 @@ export class Connections {
    * are durable.
    *
    * @param sinceMs the time of the request, by performance.now(), from which its time limits count; now by default
-   * @throws StoreError of every kind; `unknown_outcome` if the engine did not answer, or not reliably
+   * @throws StoreError of every kind; `unknown_outcome` if the engine gave no reliable answer
    */
   readonly write = <Row>(
     statement: Statement<Row>,
@@ -191,7 +191,7 @@ export class Connections {
    * be called again after a conflict.
    *
    * @param sinceMs as for `write`
-   * @throws StoreError of every kind; `unknown_outcome` only if the commit was not answered, or not reliably
+   * @throws StoreError of every kind; `unknown_outcome` only if the commit got no reliable answer
    */
   readonly transact = <T>(work: TransactionWork<T>, sinceMs: number): Promise<T> =>
     untilNoConflict(() => this.#transactOnce(work, sinceMs), isEarly(sinceMs), writeFailure)
@@ -224,7 +224,7 @@ export class Connections {
   async define(text: string): Promise<void> {
     const session = await this.#acquire(this.#writers)
     try {
-      // Creating an index on a large tree takes long. Behind a pooler the setting must not outlive the transaction.
+      // Creating an index on a large tree takes a long time. Behind a pooler, the setting must not outlive the transaction.
       await session.define(`begin; set local statement_timeout = 0; ${text}; commit`)
     } finally {
       this.#writers.discard(session)
@@ -237,7 +237,7 @@ export class Connections {
     await Promise.all([this.#readers.close(), this.#writers.close()])
   }
 
-  /** This process's part of the host's share: at least one session for reads and one for writes. */
+  /** This process's part of its host's share: at least one session for reads and one for writes. */
   #sizeMax(most: number): number {
     if (this.#slots === undefined) return most
     return Math.min(most, Math.max(1, Math.floor((this.#slots * hostShare) / this.sharers / 2)))

@@ -107,7 +107,7 @@ export class Engine {
     return session
   }
 
-  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session, closes others. */
+  /** Waits for all hosts, at most `othersMsMax` after the first; returns the newest primary's session and closes the others. */
   async #newest(
     addresses: readonly string[],
     open: (address: string) => Promise<Session | undefined>,

@@ -4,7 +4,7 @@ import { lateState, staleState } from '../sql/statement.js'
 import { isPlainError, stateOf, Warned } from './session.js'
 
 type Meaning =
-  /** The statement lost against another one and changed nothing. */
+  /** The statement lost a conflict with another one and changed nothing. */
   | 'conflict'
   /** Its premises no longer hold: it changed nothing and must be decided again. */
   | 'stale'
@@ -36,7 +36,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '58': 'lost', // the operating system
 }
 
-/** A defect of ours in the work of a transaction, which is rolled back. */
+/** A defect of this program in the work of a transaction, which is rolled back. */
 export class Defect extends Error {}
 
 /** Errors of the connection, and all errors from outside the engine, are `lost`. */

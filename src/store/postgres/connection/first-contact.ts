@@ -9,7 +9,8 @@ export class FirstContact {
   #isClosed = false
 
   /**
-   * @param refusal why statements are rejected: the engine has not been examined yet; undefined once they are executed
+   * @param refusal the reason why statements are rejected: the engine has not been examined yet. Undefined once statements are
+   *   executed
    * @param examine resolves with a StoreError while the engine is unreachable, with any other error if it is unusable, and with
    *   undefined if it is usable
    * @param onUnusable called once if the engine proves unusable; statements then stay rejected

@@ -1,8 +1,8 @@
 /**
- * The lease on evaluating removals: a row with its holder and its expiry, by the engine's clock, so that only one process of all
- * hosts works at a time. It is taken and renewed by compare-and-set. If its holder dies, another process takes it after it has
- * expired. A lease that expires later than any new one could was taken before the engine's clock stepped back, or before a failover
- * to a slower clock: any process may take it.
+ * The lease on evaluating removals: a row with its holder and its expiry, by the engine's clock, so that only one process across
+ * all hosts works at a time. It is taken and renewed by compare-and-set. If its holder dies, another process takes the lease after
+ * it has expired. A lease that expires later than any new one could was taken before the engine's clock stepped back, or before a
+ * failover to a slower clock: any process may take it.
  */
 import { randomUUID } from 'node:crypto'
 import type { Cancellation } from '../../../base/cancellation.js'
@@ -10,8 +10,8 @@ import { clockMs, inTime, type Statement, startMs } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 
 /**
- * How long the lease lasts, in ms: with the second between attempts of another process, well below the 5 s within which a due
- * removal is promised.
+ * How long the lease lasts, in ms: together with the second between another process's attempts, it is well below the 5 s within
+ * which a due removal is promised.
  */
 const leaseMs = 3000
 
@@ -20,7 +20,7 @@ const renewMs = 1000
 
 /**
  * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while this
- * statement waited for the row, and against an earlier time such a lease would seem too long.
+ * statement waited for the row, and compared with an earlier time, such a lease would seem too long.
  */
 const takeLease: Statement<{ expires: string }> = {
   name: 'take_lease',
@@ -45,7 +45,7 @@ export class Lease {
   /** The name of this process in the lease's row. */
   readonly holder = randomUUID()
   #heldUntil = 0
-  /** How often the lease was taken while it was not held. */
+  /** The number of times that the lease was taken while it was not held. */
   #terms = 0
 
   constructor(private readonly write: Connections['write']) {}

@@ -21,7 +21,7 @@ const waitMsMax = 3000
 /** Interval between attempts to reach an unreachable engine, in ms. */
 const retryMs = 500
 
-/** How long no further session is opened after the engine had no slot, in ms. */
+/** The time for which no further session is opened after the engine had no slot, in ms. */
 const noSlotMs = 5000
 
 /** How long closing waits for statements in flight, in ms: requests were drained before. */
@@ -55,7 +55,7 @@ export class Pool {
 
   /**
    * @param sizeMax returns the current maximum number of sessions
-   * @param workingOf returns those of the backends that still execute a statement; for a pool that abandons statements
+   * @param workingOf of the given backends, returns those that are still executing a statement; for a pool that abandons statements
    */
   constructor(
     private readonly engine: Engine,
@@ -174,7 +174,7 @@ export class Pool {
 
   #onFailure(error: StoreError): void {
     if (this.#closed) return
-    // A slot may become free at any moment; an engine may be down for long.
+    // A slot may become free at any moment; an engine may be down for a long time.
     if (error instanceof NoSlot) {
       this.#failure = undefined
       if (this.#live.size > 0) {
@@ -223,7 +223,7 @@ export class Pool {
     for (const { session } of [...this.#idle]) if (!this.engine.isCurrent(session)) this.discard(session)
   }
 
-  /** Closes sessions that were idle for too long. */
+  /** Closes sessions that have been idle for too long. */
   #trim(): void {
     const since = performance.now() - idleMsMax
     for (const { session, sinceMs } of [...this.#idle]) if (sinceMs < since) this.discard(session)

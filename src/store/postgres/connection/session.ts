@@ -23,7 +23,7 @@ import { type Parameter, readClock, type Statement } from '../sql/statement.js'
 const settings: readonly string[] = [
   // Overrides a weaker setting of the role or the database; a stronger one stays.
   `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') <> 'remote_apply'`,
-  // A commit sees all earlier ones once it has their order (commit/function.ts); a snapshot from its start would not.
+  // A commit that holds the commit lock (commit/function.ts) sees all earlier ones; a snapshot from its start would not.
   `set default_transaction_isolation = 'read committed'`,
   // Every commit may wait for another one; the limit on its statement bounds the wait.
   'set lock_timeout = 0',
@@ -102,7 +102,10 @@ export class Session {
     })
   }
 
-  /** @param msMax the limit for the whole opening @throws Standby; TimedOut; otherwise the system's or the engine's error */
+  /**
+   * @param msMax the time limit for opening the session as a whole
+   * @throws Standby; TimedOut; otherwise the system's or the engine's error
+   */
   static async open(address: string, msMax: number, limits: SessionLimits): Promise<Session> {
     const client = new pg.Client({
       connectionString: address,
@@ -192,7 +195,7 @@ export class Session {
     })
   }
 
-  /** The same for a statement that changes data. @throws also Warned */
+  /** Like `execute`, for a statement that changes data. @throws also Warned */
   async change<Row>(
     statement: Statement<Row>,
     parameters: readonly Parameter[],

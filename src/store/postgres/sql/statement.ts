@@ -10,20 +10,20 @@ export interface Statement<Row> {
   readonly row?: Row
 }
 
-/** A Buffer is sent unchanged, in the binary form of the parameter's type; columns.ts builds those of arrays. */
+/** A Buffer is sent unchanged, in the binary form of the parameter's type; columns.ts builds the binary form of arrays. */
 export type Parameter = string | number | Buffer | null
 
 export type Execute = <Row>(statement: Statement<Row>, parameters: readonly Parameter[]) => Promise<readonly Row[]>
 
 /**
  * The engine's clock when the row is written, after any wait for a lock, as Unix time in whole ms. `date_part` returns a float8,
- * exact to less than a µs; `extract` returns a numeric since PostgreSQL 14, which costs a tenth of an upsert's time.
+ * accurate to within a µs. `extract` has returned a numeric since PostgreSQL 14, which costs a tenth of an upsert's time.
  */
 export const clockMs = `floor(date_part('epoch', clock_timestamp()) * 1000)::bigint`
 
 export const readClock: Statement<{ now: string }> = { name: 'read_clock', text: `select ${clockMs} as now` }
 
-/** The engine's clock at the start of the statement, as Unix time in whole ms: usable to search an index. */
+/** The engine's clock at the start of the statement, as Unix time in whole ms. It can be used to search an index. */
 export const startMs = `floor(date_part('epoch', now()) * 1000)::bigint`
 
 /**
@@ -36,7 +36,7 @@ export const sameKey = 't.key = any(array[v.key])'
 /** A condition that every topic meets; without it, the index by type and key is not used (schema.ts). */
 export const hasType = 'type > 0'
 
-/** The condition with which an index finds keys from one value up to another, and their order in it. */
+/** The condition with which an index finds keys from one value up to another, and the order of those keys in the index. */
 interface Index {
   readonly within: (from: string, to: string) => string
   readonly order: string
@@ -69,7 +69,7 @@ export function ofTypes<Row>(
     type === undefined ? execute(ofBoth, parameters) : execute(ofOne, [...parameters, typeNumbers[type]])
 }
 
-/** SQLSTATE of a statement that started too late: `inTime` divides by zero then. */
+/** SQLSTATE of a statement that started too late: in that case, `inTime` divides by zero. */
 export const lateState = '22012'
 
 /** SQLSTATE of a commit whose premises no longer hold (commit/function.ts). */

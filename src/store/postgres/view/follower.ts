@@ -7,7 +7,7 @@ import { Followers } from '../../followers.js'
 import type { Execute } from '../sql/statement.js'
 import { logEnds } from './view.js'
 
-/** Interval between reads, in ms: the delay of another process's commits. */
+/** Interval between reads, in ms: the maximum delay before another process's commits are noticed. */
 const pollMs = 100
 
 export class LogFollower {
@@ -36,7 +36,7 @@ export class LogFollower {
   #watch(): void {
     clearInterval(this.#polling)
     if (!this.#followers.isWatching || this.#isClosed) return
-    // On the first pass, changes may have arrived after a follower's last read.
+    // Reset, so that the first poll notifies the followers: changes may have arrived since a follower's last read.
     this.#last = undefined
     this.#polling = setInterval(() => void this.#poll(), pollMs).unref()
     void this.#poll()

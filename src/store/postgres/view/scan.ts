@@ -28,7 +28,7 @@ interface Found {
   readonly left: readonly KeyRange[]
 }
 
-/** Finds the next topics in the ranges, of which there is at least one. @param batch how many keys, if only keys are read */
+/** Finds the next topics in the ranges; there is at least one range. @param batch how many keys, if only keys are read */
 type Find = (ranges: readonly KeyRange[], batch: number) => Promise<Found>
 
 /** The first keys from `$1` to `$2`, at most `$3`. */
@@ -96,7 +96,7 @@ const readBranches = ofTypes<BranchRow>(
 /** Steps per statement: a few ms of the engine's time. */
 const stepsMax = 1000
 
-/** A larger limit is left to the matcher: if so many keys are taken from a branch, few are read in vain. */
+/** A larger limit is left to the matcher: if that many keys are taken from a branch, few keys are read unnecessarily. */
 const branchLimitMax = 100
 
 /**
@@ -118,14 +118,14 @@ function findBranches(read: Execute, type: TopicType | undefined, { depth, limit
     most = Math.max(most - keys.length, limit + batchMin)
     const last = rows.at(-1)
     if (last === undefined) return { keys, left: others }
-    // The next range may have the rest of the last branch, unless the branch is exhausted.
+    // The next range may contain the rest of the last branch, unless the branch is exhausted.
     const isExhausted = rows.filter(({ next }) => next === last.next).length >= limit
     const next = bytesOf(last.next)
     return { keys, left: isExhausted ? rangesFrom(ranges, next) : [...rangesFrom([{ start, end }], next), ...others] }
   }
 }
 
-/** Ranges to read together, once all topics of the earlier ones were found. */
+/** Ranges to read together, once all topics of the earlier ranges have been found. */
 export const rangesAtOnce = 8
 
 /** Finds topics as rows, within the limits of `ahead`. */
@@ -182,7 +182,7 @@ function wayToFind(read: Execute, { plan, branches, type, wanted, ahead }: Scan)
   return plan.matcher !== undefined || wanted === undefined ? findKeys(read, type) : findRows(read, type, wanted, ahead)
 }
 
-/** The keys that match, and the least later key that may match, if the matcher knows it. */
+/** The keys that match, and the first later key that may match, if the matcher knows it. */
 async function matching(
   matcher: Matcher | undefined,
   keys: readonly Buffer[],

@@ -32,7 +32,7 @@ const readSmallItems: Statement<ItemRow> = {
     from topicd.topics where key = any($1::bytea[])`,
 }
 
-/** The items of topics, in the order requested, up to the first with which the sum reaches `$2` bytes. */
+/** The items of topics, in the order requested, up to the one that brings the total to `$2` bytes. */
 const readLargeItems: Statement<ItemRow> = {
   name: 'read_large_items',
   text: `
@@ -59,8 +59,8 @@ const sharedBytesMax = 1024 * 1024
 const { within, order } = byTypeAndKey('q.type')
 
 /**
- * The first items of several ranges: for each, a maximum number of items, up to the first that exceeds a number of bytes, but at
- * least two, so that the reader can tell a full page from the last one.
+ * The first items of several ranges. Each range has a maximum number of items, and a number of bytes: its items end with the first
+ * that takes the total beyond it. At least two items are returned, so that the reader can tell a full page from the last one.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
@@ -168,7 +168,7 @@ export class SharedReads {
   }
 }
 
-/** Whether the items, with a comma each, are longer than `bytesMax`. */
+/** Whether the items, each followed by a comma, are longer than `bytesMax`. */
 function isLonger(items: readonly string[], bytesMax: number): boolean {
   return items.reduce((sum, item) => sum + Buffer.byteLength(item) + 1, 0) > bytesMax
 }

@@ -1,4 +1,4 @@
-/** Topics as rows, and the statements that read them, at keys or as the first of ranges. Columns that were not requested are null. */
+/** Topics as rows, and the statements that read them, by key or as the first topics of ranges. Columns that were not requested are null. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { TopicType } from '../../../topics/topic.js'
@@ -27,7 +27,7 @@ export interface PlacedRow extends TopicRow {
   readonly place: string
 }
 
-/** Columns of a `TopicRow` besides its key: with the item if `$1`, with the head if `$2`. */
+/** Columns of a `TopicRow` other than its key: with the item if `$1`, with the head if `$2`. */
 const topicColumns = `
   type, generation, version, created, updated, case when $1::boolean then item end as item,
   case when $2::boolean then properties end as properties, case when $2::boolean then due end as due`
