@@ -2,8 +2,8 @@
 import { exitCodes } from './base/exit-codes.js'
 import { fatal, writeError } from './base/stderr.js'
 /**
- * The command line as a program: runs what commands/dispatch.ts finds, and turns an error into one line on standard
- * error and an exit code.
+ * The command line as a program: runs the command that commands/dispatch.ts finds, and turns an error into one line on
+ * standard error and an exit code.
  */
 import { helpHint, runCommand, textFor } from './commands/dispatch.js'
 import { OutputClosed, print } from './commands/stdout.js'
@@ -21,7 +21,7 @@ if (typed.length === 0) {
 } else {
   await run(typed).catch((error: Error) => {
     if (error instanceof UsageError) fatal(exitCodes.usage, `${error.message} (see ${helpHint(typed)})`)
-    // A reader such as head has read enough.
+    // The reader of standard output, such as head, has read enough.
     if (error instanceof OutputClosed) process.exit(exitCodes.done)
     fatal(exitCodes.failed, error.message)
   })

@@ -1,4 +1,4 @@
-/** A caller: the rights of its API key, with what a worker keeps for each key. Nothing here reads a store or a header. */
+/** A caller: the permissions of its API key, plus the state that a worker keeps per key. Nothing here reads a store or a header. */
 import type { KeyRecord } from '../keys/record.js'
 import { type Rights, rightsOf } from '../keys/rights.js'
 import type { KeyCount } from './key-counts.js'
@@ -7,7 +7,7 @@ import type { RateLimit } from './rate-limit.js'
 export interface Access extends Rights {
   readonly name: string
   readonly record: KeyRecord
-  /** Of this worker; undefined for a key that may make any number of requests. */
+  /** This worker's limiter; undefined if unlimited. */
   readonly rateLimit: RateLimit | undefined
   readonly count: KeyCount
 }

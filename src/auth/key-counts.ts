@@ -1,13 +1,13 @@
 /**
- * How many requests of each API key were answered, in numbers that only grow. The answer to a request adds to its key's count.
- * Workers bound the names that they count, and the primary bounds the sums, because each worker has seen other names first.
+ * Counts the answered requests of each API key; the counts only grow. Each response adds one to its key's count.
+ * Workers limit the number of names that they count. The primary limits the sums as well, because each worker sees other names first.
  */
 import { keyNamesCountedMax } from '../settings/limits.js'
 
-/** The label of all keys that are not counted by name. A key of this name is counted there as well. */
+/** The label shared by all keys that are not counted by name. A key with this name is counted under it as well. */
 const otherKeys = 'other'
 
-/** The first names that are seen are labels, up to a bound, and all later ones share one. A name keeps its label. */
+/** Names become labels in the order they are seen, up to a limit; all later names share one label. A name keeps its label. */
 export class KeyLabels {
   readonly #names = new Set<string>()
 
@@ -19,7 +19,7 @@ export class KeyLabels {
   }
 }
 
-/** The count of one key, or of all those that share a label. */
+/** The count of one key, or of all keys that share a label. */
 export interface KeyCount {
   requests: number
 }

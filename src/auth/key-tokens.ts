@@ -1,10 +1,10 @@
-/** The tokens of all API keys, former ones included, by hash, and their expiry. Pure: the caller has the clock. */
+/** The tokens of all API keys by hash, including replaced tokens, and their expiry. Pure: the caller has the clock. */
 import type { KeyRecord } from '../keys/record.js'
 import { formerExpiresMs } from '../keys/rotation.js'
 
 interface KeyToken {
   readonly record: KeyRecord
-  /** From then on it is refused, in ms since the epoch; Infinity if it does not expire. */
+  /** The token is rejected from this time, as Unix time in ms; Infinity if it does not expire. */
   readonly expiresMs: number
 }
 
@@ -22,7 +22,7 @@ export class KeyTokens {
     return this.#byHash.get(hash)
   }
 
-  /** How many tokens have expired. If it is the same at two times, the same tokens were accepted at both. */
+  /** The number of expired tokens. If it is the same at two times, the same tokens were accepted at both. */
   expired(nowMs: number): number {
     let count = 0
     for (const expiresMs of this.#expiryTimesMs) if (expiresMs <= nowMs) count++
@@ -30,7 +30,7 @@ export class KeyTokens {
   }
 }
 
-/** A key's tokens by their hashes, the one that expires first first. */
+/** A key's tokens by their hashes; the token that expires first comes first. */
 function hashEntriesOf(record: KeyRecord): [string, KeyToken][] {
   const { tokenHash, expiresMs = Infinity, former } = record
   const own: [string, KeyToken] = [tokenHash, { record, expiresMs }]

@@ -1,13 +1,13 @@
 /**
  * A worker's copy of the API keys: it finds the caller by the value of the `authorization` header, and records which
- * keys are used. It reads the keys again when it is told that they have changed (`reload`). Where hosts share a store,
- * nobody tells it what another host changes, so it also polls the store's revision of the keys four times a second: a
- * revoked key is refused within a second everywhere. As often it looks at the clock, without the store, so that a key
- * that has expired is refused as soon; finding a caller again needs no clock.
+ * keys are used. `reload` reads the keys again after a change. If hosts share a store, no message announces a change by
+ * another host, so the keyring also polls the store's revision of the keys four times a second: a revoked key is
+ * rejected within a second everywhere. It checks the clock just as often, without the store, so that an expired key is
+ * rejected just as soon; a cached caller is found without looking at the clock.
  *
- * A key that is being revoked is suspended: it is refused before its revocation is stored, and accepted again if that fails.
+ * A key that is being revoked is suspended: it is rejected before its revocation is stored, and accepted again if that fails.
  *
- * Failures here are the machine's: they are reported to `onFailure`, and the last known keys stay valid.
+ * Failures here are faults of the machine: they are reported to `onFailure`, and the last known keys stay valid.
  */
 import { within } from '../base/within.js'
 import type { KeyRecord } from '../keys/record.js'
@@ -21,25 +21,25 @@ import { KeyTokens } from './key-tokens.js'
 import { RateLimit } from './rate-limit.js'
 import { hashToken } from './token.js'
 
-/** The interval between polls of the revision or looks at the clock: a quarter of the second that they may take. */
+/** The interval between polls of the revision and checks of the clock: a quarter of the second within which keys must be rejected. */
 const pollMs = 250
 
-/** Readings that a fail-over may break before the engine is known to be away: those of a second. */
+/** Failed reads that are not reported, a second's worth: a failover may break them before the engine is known to be unavailable. */
 const failuresPassed = 1000 / pollMs
 
-/** The interval between writes of when keys were last used, and so the precision of the times in `keys list`. */
+/** The interval between writes of the keys' last uses, and therefore the precision of the times in `keys list`. */
 const touchMs = 60_000
 
-/** How long the last such write may delay a stop. */
+/** Maximum delay of a stop by the last such write. */
 const lastTouchMsMax = 1000
 
-/** Header values of known keys that are cached, in every spelling; beyond that, the cache is cleared. */
+/** Maximum header values of known keys in the cache; each spelling counts. Beyond that, the cache is cleared. */
 const callersMax = 10_000
 
 type KeyStore = KeyReader & Pick<KeyUses, 'touchKeys'> & Availability
 
 interface KeyRateLimit {
-  /** Of all workers together. */
+  /** For all workers together. */
   readonly rate: number
   readonly limit: RateLimit
 }
@@ -48,26 +48,26 @@ export class Keyring {
   readonly #counts = new KeyCounts()
   /** Callers by the header values that identified them, so that a token is hashed once. */
   readonly #callers = new Map<string, Access>()
-  /** When each key was first used since the last write of it, in ms since the epoch, by name. */
+  /** The time of each key's first use after its last use was written, as Unix time in ms, by name. */
   readonly #used = new Map<string, number>()
   #tokens = new KeyTokens([])
   /** The revision of the keys in `#tokens`; undefined until they have been read. */
   #revision: number | undefined
-  /** How many of the tokens had expired when the callers were last cleared. */
+  /** The number of tokens that had expired when the callers were last cleared. */
   #expired = 0
-  /** The keys that have been used, by name, until the keys change. Both tokens of a rotated key are one caller. */
+  /** The keys that have been used, by name; cleared when the keys change. Both tokens of a rotated key are one caller. */
   #accesses = new Map<string, Access>()
-  /** The limits of those that have a rate, which outlive a change of other keys: else that would be a fresh burst. */
+  /** The limiters of keys with a rate. They survive changes of other keys; a new limiter would grant a fresh burst. */
   #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
-  /** The names of suspended keys, by the numbers of their revocations. */
+  /** The names of suspended keys by revocation number. */
   readonly #suspended = new Map<number, string>()
-  /** The names of the keys whose records could not be read, each of which was reported. */
+  /** The names of keys with unreadable records; each has been reported. */
   readonly #unreadable = new Set<string>()
   #clockTimer: NodeJS.Timeout | undefined
   /** The last reading of the keys; never rejects. */
   #reading: Promise<void> = Promise.resolve()
   #isClosed = false
-  /** True if the last failure has been reported, and nothing has been read since. */
+  /** True if a failure has been reported and nothing has been read or written successfully since. */
   #isFailing = false
   #touching: Promise<void> | undefined
   #onChange = (): void => {}
@@ -80,11 +80,11 @@ export class Keyring {
   ) {}
 
   /**
-   * Reads the keys. If that fails with a StoreError, it is repeated until it succeeds.
+   * Reads the keys. If that fails with a StoreError, later polls repeat it until it succeeds.
    *
-   * @param onFailure called when the store cannot be read or written, and then not again before it has been read
-   * @param sharers processes that share the rate of a key, this one included
-   * @param polls whether to poll the store: not all changes of keys come with a call of `reload`
+   * @param onFailure called when the store cannot be read or written; not called again until an access succeeds
+   * @param sharers processes that share the rate of a key, including this one
+   * @param polls whether to poll the store: set if keys can change without a call of `reload`
    * @throws any error of the store except a StoreError: a remote store may be unavailable for a while
    */
   static async open(store: KeyStore, onFailure: (error: unknown) => void, sharers = 1, polls = true): Promise<Keyring> {
@@ -96,8 +96,8 @@ export class Keyring {
   }
 
   /**
-   * Reads the keys if they have changed; resolves once every later request is checked by the keys as they were at the
-   * call or later. A failure is reported, and the reading repeated until it succeeds or this is closed.
+   * Reads the keys if they have changed. Resolves once every later request is checked against the keys as of this call
+   * or later. A failure is reported, and the read is repeated until it succeeds or the keyring is closed.
    */
   async reload(): Promise<void> {
     for (let failures = 1; !this.#isClosed; failures++) {
@@ -114,19 +114,19 @@ export class Keyring {
     }
   }
 
-  /** Refuses a key until each of its revocations is over. */
+  /** Rejects a key until all of its pending revocations are over. */
   suspend(revocation: number, name: string): void {
     this.#suspended.set(revocation, name)
     this.#forgetCallers()
   }
 
-  /** Accepts a key again after its last revocation, if it is still among those that were read last. */
+  /** Accepts a key again after its last pending revocation if the key still exists in the last read. */
   resume(revocation: number): void {
     this.#suspended.delete(revocation)
     this.#forgetCallers()
   }
 
-  /** The caller, by the value of the `authorization` header; undefined for an unknown, suspended or expired one. */
+  /** The caller by the value of the `authorization` header; undefined if the key is unknown, suspended or expired. */
   find(authorization: string): Access | undefined {
     let access = this.#callers.get(authorization)
     if (access === undefined) {
@@ -140,7 +140,7 @@ export class Keyring {
     return access
   }
 
-  /** Calls the listener whenever a caller may have other rights than before, or none. */
+  /** Calls the listener whenever the permissions of a caller may have changed. */
   watch(onChange: () => void): void {
     this.#onChange = onChange
   }
@@ -152,12 +152,12 @@ export class Keyring {
     return expiresMs <= Date.now()
   }
 
-  /** The answered requests of each key since the start, by the keys' labels. */
+  /** The number of answered requests by key label, counted from the start of this process. */
   requests(): ReturnType<KeyCounts['read']> {
     return this.#counts.read()
   }
 
-  /** Keys whose records could not be read, since the start; each counts once. */
+  /** The number of keys whose records could not be read; each key counts once per process. */
   get unreadable(): number {
     return this.#unreadable.size
   }
@@ -167,14 +167,14 @@ export class Keyring {
     return this.#revision !== undefined
   }
 
-  /** Stops reading, and writes the last uses, within a bounded time. */
+  /** Stops reading and writes the last uses within a bounded time. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#clockTimer)
     await within(lastTouchMsMax, this.#touchLast())
   }
 
-  /** Reads the keys if they have changed, after the reading in progress: an earlier one must not end later. */
+  /** Reads the keys if they have changed. Waits for the read in progress, so that an earlier read cannot finish last. */
   #refresh(): Promise<void> {
     const read = this.#reading.then(() => this.#read())
     this.#reading = read.catch(() => {})
@@ -193,14 +193,14 @@ export class Keyring {
     this.#forgetCallers()
   }
 
-  /** Every caller is looked up again. */
+  /** Clears the cache, so that every caller is looked up again. */
   #forgetCallers(): void {
     this.#callers.clear()
     this.#onChange()
   }
 
   readonly #onClock = (): void => {
-    // Once a token has expired, or the clock was set back, every caller is looked up again.
+    // If a token has expired or the clock was set back, look up every caller again.
     const expired = this.#tokens.expired(Date.now())
     if (expired !== this.#expired) this.#forgetCallers()
     this.#expired = expired
@@ -241,7 +241,7 @@ export class Keyring {
     }
   }
 
-  /** Reports a key once. The others are read all the same: a revocation must not depend on a record that nobody can read. */
+  /** Reports each key once. The other keys are still read: a revocation must not depend on an unreadable record. */
   readonly #onUnreadable = (name: string, problem: string): void => {
     if (this.#unreadable.has(name)) return
     this.#unreadable.add(name)
@@ -253,7 +253,7 @@ export class Keyring {
     this.#isFailing = true
   }
 
-  /** Starts to write the uses, one such write at a time. */
+  /** Starts to write the last uses if a write is due; only one such write runs at a time. */
   #startTouch(): void {
     if (this.#touching !== undefined || Date.now() - this.#touchedMs < touchMs) return
     this.#touchedMs = Date.now()
@@ -262,7 +262,7 @@ export class Keyring {
         () => {
           this.#isFailing = false
         },
-        // A fail-over is the primary's to report.
+        // The primary reports a failover.
         (error) => {
           if (!(error instanceof StoreError)) this.#report(error)
         },
@@ -277,7 +277,7 @@ export class Keyring {
     await this.store.touchKeys(uses)
   }
 
-  /** A store that fails now is reported elsewhere; it loses at most a minute of last uses. */
+  /** A failing store is reported elsewhere; at most a minute of last uses is lost. */
   async #touchLast(): Promise<void> {
     await this.#touching
     await this.#touch().catch(ignoreStoreError)

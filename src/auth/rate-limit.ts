@@ -1,20 +1,20 @@
 /**
- * The rate of one API key in one worker: a token bucket that holds the requests of about a second. Workers share nothing
+ * The rate limit of one API key in one worker: a token bucket that holds about one second of requests. Workers share no state
  * for it, so each enforces its share of the key's rate. Pure, except for the clock.
  */
 export class RateLimit {
-  /** After how many seconds a refused request may be repeated: at least 1, and by then a request is allowed again. */
+  /** The wait in seconds before a rejected request is allowed again; at least 1. */
   readonly retrySeconds: number
-  /** The cost of a request, where each millisecond brings in `#rate`: so whole numbers stay whole. */
+  /** The cost of a request. Each millisecond adds `rate` to the credit, so that whole numbers stay whole. */
   readonly #cost: number
   readonly #creditMax: number
   #credit: number
   #sinceMs: number
 
   /**
-   * @param rate requests a second, of all sharers together
-   * @param sharers workers that share it evenly
-   * @param nowMs a clock that never goes back
+   * @param rate requests per second for all sharers together
+   * @param sharers workers that share the rate evenly
+   * @param nowMs a clock that never runs backwards
    */
   constructor(
     private readonly rate: number,
@@ -27,7 +27,7 @@ export class RateLimit {
     this.#sinceMs = nowMs()
   }
 
-  /** Counts one more request if the rate allows it now. */
+  /** Takes credit for one request; returns false if the rate does not allow the request now. */
   tryTake(): boolean {
     const nowMs = this.nowMs()
     this.#credit = Math.min(this.#creditMax, this.#credit + (nowMs - this.#sinceMs) * this.rate)

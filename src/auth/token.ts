@@ -1,11 +1,11 @@
-/** Tokens: created and shown once, or read from an operator's file. Only hashes are stored; none is logged. */
+/** Tokens: created and shown once, or read from an operator's file. Only hashes are stored, and no token is logged. */
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 
 /** 256 random bits, so that a plain SHA-256 of the token is as good as any slower hash. */
 const tokenBytes = 32
 
-/** Lets secret scanners, and people, recognise a token. */
+/** Helps secret scanners and people recognise a token. */
 const tokenPrefix = 'topicd_'
 
 /** A new token, in characters that need no quoting in a header or a shell. */
@@ -18,22 +18,22 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex')
 }
 
-/** A file with more than this is not that of a token. */
+/** A larger file is not a token file. */
 const tokenFileBytesMax = 1024
 
 /** The characters of token68 in RFC 9110, 11.2. */
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 
-/** So many bits no one guesses. */
+/** Infeasible to guess. */
 const guessBitsMin = 128
 
-/** A random token of 128 bits has more, in any notation; a word that is repeated has fewer. */
+/** Minimum distinct characters: a random token of 128 bits has more in any notation, a repeated word has fewer. */
 const distinctMin = 8
 
 /**
- * The token in a file that an operator made, such as a secret of a container.
+ * Reads the token from an operator's file, such as a container secret.
  *
- * @throws Error when the file cannot be read or has no token that could be used; the message has nothing of its contents
+ * @throws Error if the file cannot be read or contains no usable token; the message never includes the file's contents
  */
 export function readTokenFile(file: string): string {
   const text = readStart(file)
@@ -49,12 +49,12 @@ function readStart(file: string): string {
   try {
     descriptor = openSync(file, 'r')
     let end = 0
-    // A pipe gives what it has.
+    // A pipe may return less than requested.
     for (let read = 1; read > 0 && end < buffer.length; end += read)
       read = readSync(descriptor, buffer, end, buffer.length - end, null)
     return buffer.toString('latin1', 0, end)
   } catch (error) {
-    // Given in place of a file, the token itself must not be shown.
+    // The operator may have passed the token itself instead of a file name; do not show it.
     const name = file.includes('/') || tokenProblem(file) !== undefined ? ` ${file}` : ''
     const { code } = error as NodeJS.ErrnoException
     const cure = code === 'EACCES' ? `; this account (uid ${process.getuid?.()}) must be able to read it` : ''
@@ -64,7 +64,7 @@ function readStart(file: string): string {
   }
 }
 
-/** Why a text cannot be a token, as a clause that follows its name; undefined if it can. */
+/** Why a string cannot be a token, as a clause that follows its name; undefined if it can. */
 function tokenProblem(token: string): string | undefined {
   if (token === '') return 'is missing: the file is empty'
   if (token.length > tokenFileBytesMax) return `is longer than ${tokenFileBytesMax} characters`

@@ -1,8 +1,8 @@
 /**
- * Work that has to wait until the poll phase of this turn of the event loop is over, as a request does whose handling
- * must not begin inside the HTTP parser. Two things depend on whether they run in such work. A snapshot that the store
- * takes there is older than what the next poll brings, which comes before any immediate could end it. And a connection
- * must not be closed there (http/server.ts says why).
+ * Work that must wait until this turn's poll phase is over, such as a request that must not be handled inside the HTTP
+ * parser. Two kinds of code check whether they run in such work. The store must not share a snapshot taken there with the
+ * requests of the next poll: that poll precedes any immediate that could end the snapshot. And connections must not be
+ * closed there (see http/server.ts).
  */
 let isRunning = false
 
@@ -17,18 +17,18 @@ export function afterPoll(work: () => void): void {
   })
 }
 
-/** True while the caller runs, synchronously, in work that was given to `afterPoll` or in a resumed slice. */
+/** True if the caller runs synchronously in work passed to `afterPoll`, or in a resumed slice. */
 export function isAfterPoll(): boolean {
   return isRunning
 }
 
-/** Runs `work` before the next poll, after all that runs now. After the poll an immediate would be a turn too late. */
+/** Runs `work` after the current code and before the next poll. In `afterPoll` work, an immediate would run a turn too late. */
 export function beforeNextPoll(work: () => void): void {
   if (isRunning) process.nextTick(work)
   else setImmediate(work)
 }
 
-/** Set while a slice that was resumed outside the poll phase is running, with its microtasks (time-slices.ts). */
+/** Sets whether the caller is in a slice resumed outside the poll phase, including its microtasks (time-slices.ts). */
 export function setAfterPoll(isIt: boolean): void {
   isRunning = isIt
 }

@@ -1,6 +1,6 @@
-/** Values that are there now or later. Nothing else. */
+/** Values that are available now or later. */
 
-/** A value, or a promise of it: a caller that looks saves the cost of waiting for what is there already. */
+/** A value, or a promise of one. A caller that checks which saves the cost of awaiting a value that is already available. */
 export type Awaitable<T> = T | Promise<T>
 
 export function whenKnown<T, R>(value: Awaitable<T>, next: (known: T) => Awaitable<R>): Awaitable<R> {

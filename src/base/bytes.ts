@@ -1,14 +1,14 @@
-/** Numbers, texts and bytes one after the other in a buffer: little-endian, each text and byte string after its length. */
+/** Numbers, strings and bytes in sequence in a buffer: little-endian; a length precedes each string and byte string. */
 
 import { writeText } from './text.js'
 
-/** The least buffer that is allocated: room for the small frames of many turns. */
+/** Minimum buffer size: room for the small frames of many turns. */
 const bufferBytesMin = 64 * 1024
 
 const doubleBytes = 8
 const lengthBytes = 4
 
-/** Appends to a buffer, which grows. What was taken from it stays as it is. */
+/** Appends to a buffer, which grows. Bytes that were taken never change. */
 export class ByteWriter {
   #buffer: Buffer
   #start = 0
@@ -18,7 +18,7 @@ export class ByteWriter {
     this.#buffer = Buffer.allocUnsafeSlow(bytesMin)
   }
 
-  /** The bytes appended since the last `take`. */
+  /** The number of bytes appended since the last `take`. */
   get length(): number {
     return this.#end - this.#start
   }
@@ -56,13 +56,13 @@ export class ByteWriter {
     this.#end += value.length
   }
 
-  /** Begins a byte string of at most `bytesMax` bytes, which is written into `buffer` from the returned position. */
+  /** Starts a byte string of at most `bytesMax` bytes; the caller writes it into `buffer` from the returned position. */
   sized(bytesMax: number): number {
     this.#ensure(lengthBytes + bytesMax)
     return this.#end + lengthBytes
   }
 
-  /** @param end the position after the byte string that `sized` began */
+  /** @param end the position after the byte string that `sized` started */
   endSized(end: number): void {
     this.#buffer.writeUInt32LE(end - this.#end - lengthBytes, this.#end)
     this.#end = end
@@ -72,12 +72,12 @@ export class ByteWriter {
     return this.#buffer
   }
 
-  /** Takes back what was appended after the first `length` bytes since the last `take`. */
+  /** Keeps only the first `length` bytes appended after the last `take`. */
   cut(length: number): void {
     this.#end = this.#start + length
   }
 
-  /** The bytes appended since the last call, as a view that nothing changes any more. */
+  /** The bytes appended since the last call, as a view whose bytes never change. */
   take(): Buffer {
     const taken = this.#buffer.subarray(this.#start, this.#end)
     this.#start = this.#end
@@ -94,7 +94,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a `ByteWriter` has written. @throws RangeError when the bytes end too early */
+/** Reads the output of a `ByteWriter`. @throws RangeError if the bytes end too early */
 export class ByteReader {
   #at = 0
 
@@ -139,7 +139,7 @@ export class ByteReader {
     return this.buffer.subarray(start, end)
   }
 
-  /** All that has not been read, as a view. */
+  /** All unread bytes, as a view. */
   rest(): Buffer {
     const from = this.#at
     this.#at = this.buffer.length

@@ -1,4 +1,4 @@
-/** How the caller of a long operation ends it early, and how that operation says so. Nothing of a particular one. */
+/** A caller cancels a long operation with a `Cancellation`; the operation then throws `Cancelled`. */
 
 /** Tells a long operation to stop. The operation checks this before each step and stops with `Cancelled`. */
 export type Cancellation = Pick<AbortSignal, 'aborted'>

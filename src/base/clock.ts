@@ -1,29 +1,29 @@
 /**
  * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was
- * read, so that the time between two moments of one boot is exact whatever the wall clock did meanwhile. Time during
- * which the machine slept counts: Node's own monotonic clock stops then, so the time it missed is added.
+ * read. The time between two moments of one boot is therefore exact, even if the wall clock was changed in between. Time
+ * asleep counts: Node's own monotonic clock stops while the machine sleeps, so the time that it missed is added.
  */
 import { readFileSync } from 'node:fs'
 
 export interface Moment {
   readonly wallMs: number
-  /** Monotonic: milliseconds since the machine was booted, asleep or not. Stored under this name. */
+  /** Monotonic: milliseconds since the machine was booted, including time asleep. Stored under this name. */
   readonly steadyMs: number
   readonly boot: string
 }
 
 export type Clock = () => Moment
 
-/** Moments stored by versions that did not count sleep lack this prefix, so the two kinds are never compared. */
+/** Moments stored by versions that did not count sleep have no such prefix, so the two kinds are never compared. */
 const bootPrefix = 'b:'
 
-/** Between two measurements of the time slept, in ms of the wall clock, which advances while the machine sleeps. */
+/** The interval between measurements of the time asleep, in ms of the wall clock, which advances while the machine sleeps. */
 const sleepCheckMs = 1000
 
-/** /proc/uptime has hundredths of a second; a difference below this is ignored. */
+/** Smaller differences are ignored: /proc/uptime has a precision of 10 ms. */
 const sleepMsMin = 50
 
-/** A measurement that takes longer was interrupted, and its result may be the interruption itself. */
+/** A measurement that takes longer was interrupted, so its result may be the length of the interruption. */
 const measuringMsMax = 10
 
 const boot = bootPrefix + bootName()
@@ -40,13 +40,13 @@ function awakeMs(): number {
   return Math.floor(Number(process.hrtime.bigint() / 1_000_000n))
 }
 
-/** The time of `moment` by the wall clock as it is at `present`; within one boot, steps in between have no effect. */
+/** The time of `moment` on the wall clock as set at `present`; within one boot, steps of that clock have no effect. */
 export function wallMsOf(moment: Moment, present: Moment): number {
   if (moment.boot !== present.boot) return moment.wallMs
   return present.wallMs - (present.steadyMs - moment.steadyMs)
 }
 
-/** Counts no sleep without a reported uptime, nor in a container, whose uptime is shorter. @returns true if reliable */
+/** Counts no sleep if the uptime is unknown, or shorter, as in a container. @returns whether the measurement is reliable */
 function measureSleep(): boolean {
   const beforeMs = awakeMs()
   const bootedMs = readBootedMs()
@@ -65,7 +65,7 @@ function readBootedMs(): number | undefined {
   }
 }
 
-/** Linux has an id for each boot; elsewhere the time of the boot, to the second, identifies it. */
+/** Identifies the boot: by its id on Linux, elsewhere by its time to the second. */
 function bootName(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().slice(0, 8)

@@ -1,22 +1,22 @@
-/** The exit codes, by which a unit file, a script or a person can distinguish why a process ended. */
+/** The exit codes, which tell a unit file, a script or a person why a process exited. */
 
 export const exitCodes = {
   done: 0,
-  /** A failure without a code of its own; the log says which. */
+  /** A failure without its own code; see the log. */
   failed: 1,
   /** The command line, the environment or the settings file is wrong. */
   usage: 2,
   portInUse: 10,
-  /** Another service, or a worker that is still ending, uses the data directory. */
+  /** Another service, or a process that is still exiting, uses the data directory. */
   directoryInUse: 11,
-  /** Too many workers in a row died before they served, and no other was left. */
+  /** Too many workers in a row died before they served, and no other worker was left. */
   restartLimit: 12,
-  /** A worker's commit failed or never returned; the primary replaces the worker. */
+  /** A commit of the writer failed; the primary replaces the writer. */
   commitFailed: 20,
-  /** A worker could not open the store. */
+  /** A worker or the writer could not open the store. */
   storeUnusable: 21,
-  /** An address cannot be listened on for another reason; or a worker could not listen or use the certificate. */
+  /** An address could not be bound for another reason, or a worker could not listen or use the certificate. */
   listenFailed: 22,
-  /** A second signal told the service to end at once. */
+  /** A second signal told the service to exit immediately. */
   forced: 130,
 } as const

@@ -1,10 +1,10 @@
-/** Histograms. Recording takes nanoseconds and allocates nothing. The tables of ops/metrics/ decide what they mean. */
+/** Histograms. Recording takes nanoseconds and allocates nothing. The tables in ops/metrics/ give them their meaning. */
 
-/** A histogram at one moment, as plain data that a message can carry. */
+/** A snapshot of a histogram, as plain data that can be sent in a message. */
 export interface HistogramStats {
-  /** Upper bounds, ascending; a value equal to a bound is counted there. */
+  /** Upper bounds, ascending and inclusive. */
   readonly bounds: readonly number[]
-  /** The number of values in each bucket; the last bucket has those above all bounds. Not cumulative. */
+  /** The number of values in each bucket, not cumulative. The last bucket counts values above all bounds. */
   readonly counts: readonly number[]
   readonly sum: number
 }
@@ -14,13 +14,13 @@ export interface Histogram {
   read(): HistogramStats
 }
 
-/** @param bounds ascending; recording searches them from the first, so low values are the cheapest */
+/** @param bounds ascending; recording searches them from the first, so low values are cheapest */
 export function createHistogram(bounds: readonly number[]): Histogram {
   const counts = new Float64Array(bounds.length + 1)
   let sum = 0
   return {
     record(value) {
-      // `index` is at most `bounds.length`, so both casts to `number` hold.
+      // `index` is at most `bounds.length`, so both casts to `number` are safe.
       let index = 0
       while (index < bounds.length && value > (bounds[index] as number)) index++
       counts[index] = (counts[index] as number) + 1
@@ -30,7 +30,7 @@ export function createHistogram(bounds: readonly number[]): Histogram {
   }
 }
 
-/** Bounds for durations in seconds: from a read that is answered at once to a commit at its deadline. */
+/** Bounds for durations in seconds: from an immediate read to a commit at its deadline. */
 export const secondsBounds: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]

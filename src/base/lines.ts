@@ -1,56 +1,56 @@
-/** Cuts pieces of bytes into lines. Nothing here decodes a line: its reader must be able to refuse invalid UTF-8. */
+/** Splits chunks of bytes into lines. Nothing here decodes a line: its reader must be able to reject invalid UTF-8. */
 
 const lineFeed = 0x0a
 
-/** Some editors and programs, most of them on Windows, put this before UTF-8. */
+/** Some editors and programs, mostly on Windows, put this before UTF-8. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Memory for pieces that are smaller, in bytes: they may be of a few bytes each. */
+/** Minimum size of a block, in bytes: it collects small chunks, which may have only a few bytes each. */
 const blockBytesMin = 16 * 1024
 
-/** How much of a line that is too long is shown, in bytes: enough to see what it is. */
+/** Bytes shown of a line that is too long: enough to recognise it. */
 const startBytesMax = 4096
 
-/** A line that is longer than allowed, of which only the start is kept. */
+/** A line that is longer than allowed; only its start is kept. */
 export class TooLong {
   constructor(readonly start: Buffer) {}
 }
 
-/** Memory that is filled once, so that what was returned of it stays as it is. */
+/** Memory that is filled only once, so that returned views never change. */
 interface Block {
   readonly memory: Buffer
   end: number
 }
 
-/** A byte order mark before the first line is not part of it. */
+/** Removes a byte order mark before the first line. */
 export class Lines {
   /** The number of the line that `next` returned last, from 1. */
   number = 0
   readonly #blocks: Block[] = []
-  /** Where the next line, or the rest of it, begins in the first block. */
+  /** The start of the next line, or of its rest, in the first block. */
   #at = 0
-  /** How the next line begins, in blocks before that. */
+  /** The beginning of the next line, from blocks before the first. */
   #begun: Buffer[] = []
   #begunBytes = 0
   #blockBytes = 0
-  /** The start of the line that has begun, once it is too long. */
+  /** The start of the unfinished line if it is already too long. */
   #tooLong: TooLong | undefined
   #isEnded = false
 
-  /** @param bytesMax the longest line, without its end */
+  /** @param bytesMax maximum length of a line, excluding its end */
   constructor(private readonly bytesMax: number) {}
 
-  /** The number of bytes that have arrived and were not returned. */
+  /** The number of bytes that have arrived and have not been returned. */
   get bytes(): number {
     return this.#begunBytes + this.#blockBytes - this.#at
   }
 
-  /** True if the line whose end has not arrived is already too long. */
+  /** True if the unfinished line is already too long. */
   get isTooLong(): boolean {
     return this.#tooLong !== undefined
   }
 
-  /** The piece is copied. */
+  /** Copies the chunk. */
   add(piece: Uint8Array): void {
     let last = this.#blocks.at(-1)
     if (last === undefined || last.end + piece.length > last.memory.length) {
@@ -62,7 +62,7 @@ export class Lines {
     this.#blockBytes += piece.length
   }
 
-  /** Nothing follows: what is left is the last line, even without a line end. */
+  /** Marks the end of the input: the remaining bytes are the last line, even without a line end. */
   end(): void {
     this.#isEnded = true
   }
@@ -72,11 +72,11 @@ export class Lines {
     this.#begin()
   }
 
-  /** The next line, without its end, as a view or a copy; or that it is too long; undefined until more has arrived. */
+  /** The next line without its end, as a view or a copy; `TooLong` if it is too long; undefined if more input is needed. */
   next(): Buffer | TooLong | undefined {
     for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
       const { memory, end } = block
-      // What is behind the end is of no meaning.
+      // Bytes past `end` are uninitialised.
       const found = memory.indexOf(lineFeed, this.#at)
       if (found >= 0 && found < end) {
         const rest = memory.subarray(this.#at, found)
@@ -91,7 +91,7 @@ export class Lines {
         this.#tooLong = tooLong
       }
       if (this.#tooLong !== undefined) this.#at = end
-      // More may come behind it.
+      // The last block may still be filled.
       if (this.#blocks.length === 1 && !this.#isEnded) return undefined
       if (end > this.#at) {
         this.#begun.push(rest)

@@ -1,21 +1,21 @@
 /**
- * How much is done at once where nobody knows how long it takes, such as on a disk that may be slow: little at first, then
- * twice as much while that is quick, and half as much when it was slow.
+ * A batch size for work whose duration cannot be predicted, for example on a disk that may be slow. It starts small,
+ * doubles while batches are quick, and halves after a slow batch.
  */
 
-/** As much as the slowest disk that is of any use writes in seconds, and a quick one in a millisecond. */
+/** The slowest usable disk writes this many in seconds, a quick disk in a millisecond. */
 const boundMin = 250
 
-/** Twice as much will not be slow. Far more than what a disk takes for anything at all. */
+/** If a batch took less, twice as much will not be slow. Far longer than the minimum time of a write on any disk. */
 const quickMs = 1000
 
-/** Far from what counts as hanging, even if the next takes twice as long. */
+/** Far below the time that counts as a hang, even if the next batch takes twice as long. */
 const slowMs = 3000
 
 export class PacedBound {
   #value = boundMin
 
-  /** @param max the bound where everything is quick */
+  /** @param max the bound while every batch is quick */
   constructor(private readonly max: number) {}
 
   get value(): number {
@@ -23,8 +23,10 @@ export class PacedBound {
   }
 
   /**
-   * @param isFull true if the bound was reached
-   * @param bound its value at the start: of several that started with it, the first one changes it
+   * Reports the duration of a batch.
+   *
+   * @param isFull true if the batch reached the bound
+   * @param bound the bound at the start of the batch: if several batches started with one bound, only the first changes it
    */
   took(ms: number, isFull: boolean, bound = this.#value): void {
     if (bound !== this.#value) return

@@ -1,7 +1,7 @@
-/** Lines on standard error: why a process ends, or what a person should know. Logs go through ops/log.ts. */
+/** Lines on standard error: the reason why a process exits, or a warning for a person. Logs go through ops/log.ts. */
 import { fstatSync, writeSync } from 'node:fs'
 
-/** Syslog priorities, which the journal takes from the beginning of a line. */
+/** Syslog priorities, which the journal reads from the start of a line. */
 const priorities = { error: 3, warning: 4 } as const
 
 export function fatal(code: number, reason: string): never {
@@ -17,7 +17,7 @@ function writeLine(reason: string, priority: keyof typeof priorities): void {
   writeError(`${isJournal() ? `<${priorities[priority]}>` : ''}topicd: ${reason}\n`)
 }
 
-/** True if standard error goes to the journal, whose device and inode systemd names; a redirected one does not. */
+/** True if standard error goes to the journal and is not redirected; systemd passes the device and inode of the journal's stream. */
 function isJournal(): boolean {
   const { JOURNAL_STREAM: journal } = process.env
   if (journal === undefined) return false
@@ -30,6 +30,6 @@ export function writeError(text: string): void {
   try {
     writeSync(2, text)
   } catch {
-    // A full disk, a closed terminal, a reader that has gone.
+    // A full disk, a closed terminal or a disconnected reader.
   }
 }

@@ -1,11 +1,11 @@
-/** Texts written as UTF-8 into a buffer that has room for them. */
+/** Writes strings as UTF-8 into a buffer that has room for them. */
 
-/** A longer text is left to Node.js, whose call costs as much as this many steps of a loop. */
+/** Node.js writes longer strings; its call costs as much as this many iterations of a loop. */
 const unitsMax = 128
 
 const asciiMax = 0x7f
 
-/** @returns the position after the text */
+/** @returns the position after the string */
 export function writeText(target: Buffer, start: number, text: string): number {
   if (text.length > unitsMax) return start + target.write(text, start)
   for (let i = 0; i < text.length; i++) {

@@ -1,10 +1,10 @@
 /**
  * Cooperative scheduling for work that may be long, such as a scan that finds little, a bulk removal or a check. It runs in
- * slices of about a millisecond, whose time each turn of the event loop accounts: what requests begin as they arrive gets 20 ms
- * of a turn, and resumed slices together as much as that used, at least 1 ms. The rest is left to other requests.
+ * slices of about a millisecond, and each turn of the event loop accounts for their time. Requests that start on arrival get
+ * 20 ms per turn; resumed slices together get as much time as those requests used, but at least 1 ms. Other requests get the rest.
  *
- * A slice ends between two steps, and the worst pattern on the longest path takes far longer than a slice for a single
- * key. Such a slice is followed by a pause of the same length, so that even then other requests get half of the time.
+ * A slice ends between two steps, and a single step can be far longer than a slice: for example, matching the worst pattern
+ * against the longest path. A pause of the same length follows such a slice, so that other requests still get half of the time.
  *
  * Work that may be long takes a `Slice`. Only this file creates slices, so none of that work can run unaccounted.
  */
@@ -14,21 +14,21 @@ import { type Cancellation, Cancelled } from './cancellation.js'
 
 export const sliceMs = 1
 
-/** A slice that took longer than this is followed by a pause; the margin above `sliceMs` is for a busy machine. */
+/** A pause follows a slice that took longer. The margin above `sliceMs` is for a busy machine. */
 const overrunMs = 5 * sliceMs
 
-/** The longest pause, in ms: the worst steps take less, and a process that was suspended meanwhile has nothing to make up for. */
+/** The longest pause, in ms. The worst steps take less; if the process was suspended, there is no time to make up for. */
 const pauseMsMax = 200
 
-/** In a turn, before requests wait for slices: a large page that waits is copied, and many copies fill the memory. */
+/** Time per turn before requests wait for slices. Large pages of waiting requests are copied, and many copies fill the memory. */
 const requestsMsMax = 20
 
-/** Requests that take less, in ms, count for nothing: a turn is there to handle some dozens of them. */
+/** Shorter requests, in ms, are not counted: a turn is meant to handle a few dozen of them. */
 const shortRequestMs = 0.1
 
 /** The right to work in the accounted time of a turn. */
 export interface Slice {
-  /** True if the rest is for a later slice. To be checked between two steps. */
+  /** True if the rest must wait for a later slice. Check it between steps. */
   isOver(): boolean
 }
 
@@ -43,7 +43,7 @@ class AccountedSlice implements Slice {
 
 let current: AccountedSlice | undefined
 
-/** A slice that has begun and is not over, for a caller that runs in one; undefined for any other. */
+/** The slice in which the caller runs; undefined if there is no such slice or it is over. */
 export function sliceNow(): Slice | undefined {
   return current === undefined || current.isOver() ? undefined : current
 }
@@ -51,14 +51,14 @@ export function sliceNow(): Slice | undefined {
 const waiting: ((slice: Slice) => void)[] = []
 let isScheduled = false
 let pausedUntilMs = 0
-/** The time that requests have used since slices were resumed last, in ms. */
+/** The time used by requests after slices were last resumed, in ms. */
 let requestsSinceMs = 0
 
 /**
- * Resolves when the caller may work for one slice. It is accounted until nothing is left of what the caller does without
- * waiting for an event.
+ * Resolves when the caller may work for one slice. The accounting covers everything that the caller does before it waits
+ * for an event.
  *
- * @throws Cancelled when `cancellation` is set by then
+ * @throws Cancelled if `cancellation` is set by that time
  */
 export function waitForSlice(cancellation?: Cancellation): Promise<Slice> {
   return new Promise((resolve, reject) => {
@@ -67,7 +67,7 @@ export function waitForSlice(cancellation?: Cancellation): Promise<Slice> {
   })
 }
 
-/** Runs `work` now if the caller is in a slice that is not over, else in a later slice. @throws what `work` throws */
+/** Runs `work` now if the caller is in a slice that is not over, otherwise in a later slice. @throws the errors of `work` */
 export function inSlice<T>(work: (slice: Slice) => Awaitable<T>): Awaitable<T> {
   const slice = sliceNow()
   if (slice !== undefined) return work(slice)
@@ -91,7 +91,7 @@ function schedule(): void {
   else setImmediate(resumeWaiting)
 }
 
-/** Resumes the waiting callers one by one, as long as there is time in this turn: else requests that never end starve them. */
+/** Resumes waiting callers in turn while this turn has time left. Stopping earlier would let a constant load of requests starve them. */
 function resumeWaiting(): void {
   isScheduled = false
   const beganMs = performance.now()
@@ -102,7 +102,7 @@ function resumeWaiting(): void {
     current = slice
     setAfterPoll(true)
     waiting.shift()?.(slice)
-    // The resumed caller works in microtasks. A tick that one of them queues comes after all of them.
+    // The resumed caller works in microtasks; a tick queued by a microtask runs after all of them.
     queueMicrotask(() => process.nextTick(close, slice))
   }
   const close = (slice: AccountedSlice): void => {
@@ -118,16 +118,16 @@ function resumeWaiting(): void {
   resume()
 }
 
-/** The time of this turn that requests have used, in ms, and whether its end will be noticed. */
+/** The time used by requests in this turn, in ms, and whether a callback at the end of the turn is scheduled. */
 let requestsMs = 0
 let isCounting = false
 
-/** True if the requests of this turn leave no time for another long one, which then takes a slice. */
+/** True if the requests of this turn have used up its time, so that another long request must wait for a slice. */
 export function isTurnSpent(): boolean {
   return requestsMs > requestsMsMax
 }
 
-/** Handles a request as it arrives: its first slice, which is accounted. @throws what `work` throws */
+/** Handles a request on arrival, as its first accounted slice. @throws the errors of `work` */
 export function inTurn<T>(work: (slice: Slice) => T): T {
   const slice = new AccountedSlice()
   const outer = current

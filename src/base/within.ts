@@ -1,10 +1,10 @@
-/** The time limit of a promise. Work that can be stopped takes an AbortSignal instead: nothing here stops it. */
+/** A time limit for waiting on a promise. Nothing here stops the work; work that can be stopped takes an AbortSignal instead. */
 
 /**
- * Settles as `promise` does, or after `ms` as `onLate` does, whose exception counts as a rejection. What becomes of the
- * promise after that, a failure included, is ignored. No timer is left behind.
+ * Settles like `promise`, or after `ms` like the result of `onLate`; an exception of `onLate` becomes a rejection. The later
+ * outcome of the promise is then ignored, even if it fails. No timer is left running.
  *
- * @param onLate may return the promise itself, to wait on for it; without it, a late one resolves to undefined
+ * @param onLate may return the promise itself, to keep waiting; by default, the result of a late promise is undefined
  */
 export async function within<T, Late = undefined>(
   ms: number,

@@ -1,12 +1,12 @@
 /**
- * What changes now, for all listeners of this process: while there are any, the log is followed. A commit's changes are read
- * once, unless they were told of and concern nobody. It is looked up whose scopes hold them, each topic is read once for each
- * form, and all listeners with equal scopes get the same pages.
+ * Live changes for all listeners of this process. While there are listeners, the feed follows the log. A commit's changes are
+ * read once, unless the commit was announced and matches no listener. The feed looks up the matching scopes and reads each
+ * topic once per form; all listeners with equal scopes get the same pages.
  *
- * A listener has no queue. It gets the pages that follow the feed's position, if it takes them at that moment; if it cannot,
- * or there is too much for that, it reads on by itself from where it is (pages.ts), until it has what it was told of
- * meanwhile. So it joins first, and reads then. A page of the feed may be older than what a listener has read by itself, and
- * must not take it back.
+ * A listener has no queue. It gets the pages that follow the feed's position if it can take them immediately. If it cannot,
+ * or there are too many changes, it reads the log itself from its own position (pages.ts), until it has everything that it
+ * was notified of in the meantime. So it joins before it reads. A page of the feed may be older than a listener's own
+ * position, and must not move the listener backwards.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { inTurn, type Slice, waitForSlice } from '../base/time-slices.js'
@@ -18,30 +18,30 @@ import { RangeIndex } from './range-index.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
-/** Changes that are read at once: those of some full commits. Of more, each listener reads its own. */
+/** Maximum changes per reading: a few full commits. If there are more, each listener reads its own. */
 const keysAtOnceMax = 30_000
 
-/** In ms, for asking patterns: others wait. Listeners ask the rest in slices. Ranges cost next to nothing. */
+/** Time limit for matching patterns, in ms, because other requests wait. Listeners match the rest in slices. Ranges cost almost nothing. */
 const matchingMsMax = 20
 
-/** Items that are read at once, in bytes, for all listeners together: some commits of ordinary topics. */
+/** Maximum bytes of items per reading and form, for all listeners together: a few commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
 
-/** Small, because pages that a listener does not take are kept. A line stays below the 64 KiB of Go's scanner. */
+/** Small, because pages that a client does not read are buffered. A line stays below the 64 KiB limit of Go's scanner. */
 export const sharedPageBytesMax = 60 * 1024
 
 export interface Reading {
   readonly from: LogPlace
-  /** The end of the log at that time. */
+  /** The place after the last change of the reading. */
   readonly to: LogPlace
 }
 
 export interface Listener {
-  /** The changes of its scope in a reading; the last page is complete. */
+  /** Receives the changes of a reading in the listener's scope; the last page has `hasMore: false`. */
   onPages(pages: readonly PageBytes[], reading: Reading): void
-  /** Something of its scope has changed by then, or may have, that it has to read by itself. */
+  /** There may be changes in the scope up to `to`; the listener has to read them itself. */
   onMissed(to: LogPlace): void
-  /** The log cannot be read: the listener is no longer in the feed. */
+  /** The log cannot be read; the feed has removed the listener. */
   onFailure(error: unknown): void
 }
 
@@ -51,23 +51,23 @@ interface Channel {
 }
 
 interface Found {
-  /** Where it ends. */
+  /** The place after the changes that were read. */
   readonly place: LogPlace
   readonly isAll: boolean
-  /** The topics that changed in each channel's scope, by the texts of their keys. */
+  /** The changed topics in each channel's scope, by key text. */
   readonly touched: ReadonlyMap<Channel, ReadonlySet<string>>
-  /** The channels whose patterns were not asked for all keys. */
+  /** The channels whose patterns were not matched against all keys. */
   readonly unknown: ReadonlySet<Channel>
-  /** By the ids of forms, then by the texts of keys. */
+  /** By form id, then by key text. */
   readonly results: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>
 }
 
 export class Feed {
   readonly #channels = new Map<string, Channel>()
-  /** Those whose scopes are ranges alone, and those that have patterns as well. */
+  /** Channels whose scopes are only ranges, and channels whose scopes also have patterns. */
   readonly #ranged = new RangeIndex<Channel>()
   readonly #patterned = new RangeIndex<Channel>()
-  /** Undefined while nothing is followed. */
+  /** Undefined while the log is not followed. */
   #place: LogPlace | undefined
   #starting: Promise<void> | undefined
   #unfollow = (): void => {}
@@ -76,15 +76,15 @@ export class Feed {
 
   constructor(private readonly store: ChangeReader) {}
 
-  /** The position of listeners that got everything; undefined while there is no listener. */
+  /** The position of listeners that have everything; undefined while the log is not followed. */
   get position(): Position | undefined {
     return this.#place && { place: this.#place, walk: undefined }
   }
 
   /**
-   * A listener at a place takes the pages of a reading, ignores them because it has everything, or reads on its own. It
-   * has everything that the feed has shown since it joined. So at an older place than the start of the reading it
-   * misses nothing, because nothing of its scope has changed since.
+   * Whether a listener at a place takes the pages of a reading, ignores them because it has everything, or must read the
+   * log itself. A listener has everything in its scope that the feed has shown after it joined. If its place is before
+   * the start of the reading, it misses nothing, because its scope has not changed in between.
    */
   verdict(place: LogPlace, { from, to }: Reading): 'take' | 'ignore' | 'miss' {
     if (place === from || this.store.isAfter(from, place)) return 'take'
@@ -92,7 +92,7 @@ export class Feed {
     return this.store.isAfter(place, from) && this.store.isAfter(to, place) ? 'take' : 'miss'
   }
 
-  /** Adds a listener, which gets all changes from a moment before this resolves. @throws StoreError */
+  /** Adds a listener. It gets all changes from a point before this resolves. @throws StoreError */
   add(scope: Scope, listener: Listener): Awaitable<void> {
     let channel = this.#channels.get(scope.id)
     if (channel === undefined) {
@@ -121,16 +121,16 @@ export class Feed {
     this.#unfollow = this.store.followLog(this.#onGrown)
     try {
       const place = await this.store.inSnapshot((log) => log.end())
-      // All may have gone meanwhile, and others have come.
+      // All listeners may have left in the meantime, and new ones may have joined.
       if (this.#channels.size > 0) this.#place = place
     } finally {
       if (this.#place === undefined) this.#release()
     }
-    // What has come since then may have been announced already.
+    // Commits after that place may already have been announced.
     this.#onGrown()
   }
 
-  /** Follows the log no longer, for nobody listens. While it starts to, the start sees to that. */
+  /** Stops following the log because no listener is left. While following starts, `#begin` takes care of this. */
   #stop(): void {
     if (this.#starting === undefined) this.#release()
   }
@@ -147,7 +147,7 @@ export class Feed {
     if (!this.#isAdvancing) void this.#advance()
   }
 
-  /** Passes a commit that was read already, or comes next and affects no listener: reading the log costs far more. */
+  /** Skips a commit that was read already, or is next and matches no listener: reading the log costs far more. */
   #passes({ from, to, keys }: LoggedCommit): boolean {
     if (this.#isAdvancing || this.#place === undefined) return false
     if (this.store.isAfter(this.#place, to)) return true
@@ -164,7 +164,7 @@ export class Feed {
     return true
   }
 
-  /** @param take gets each channel and key, or no key if its pattern takes too long to ask; false ends the search */
+  /** @param take gets each channel and key, or no key if matching patterns takes too long; returns false to end the search */
   #search(keys: readonly string[], slice: Slice, take: (channel: Channel, key: string | undefined) => boolean): void {
     for (const key of keys) {
       if (!this.#ranged.visit(key, (channel) => !channel.scope.has(key, slice) || take(channel, key))) return
@@ -182,7 +182,7 @@ export class Feed {
     }
   }
 
-  /** Takes the channels whose patterns would have to be asked for any of the keys. */
+  /** Takes the channels whose patterns would have to be matched against any of the keys. */
   #leave(keys: readonly string[], take: (channel: Channel, key: undefined) => boolean): void {
     const sorted = keys.toSorted()
     for (const channel of this.#channels.values()) {
@@ -210,7 +210,7 @@ export class Feed {
   }
 
   async #advanceOnce(from: LogPlace): Promise<void> {
-    // Listeners come before work that waits for a slice.
+    // Listeners take precedence over work that waits for a slice.
     const found = await inTurn(() =>
       this.store.inSnapshot((log) =>
         log.changesAfter<Found | 'gone'>(from, keysAtOnceMax, (changes, slice) =>
@@ -221,7 +221,7 @@ export class Feed {
     if (this.#place !== from) return
     if (found === 'gone') {
       const end = await this.store.inSnapshot((log) => log.end())
-      // Nobody may listen any more.
+      // All listeners may have left.
       if (this.#place !== from) return
       this.#place = end
       for (const channel of this.#channels.values()) for (const listener of channel.listeners) listener.onMissed(end)
@@ -259,7 +259,7 @@ export class Feed {
     return whenKnown(read, () => found)
   }
 
-  /** Gives every listener up, until it joins again. */
+  /** Removes every listener and reports the failure to it; a listener may join again. */
   #fail(error: unknown): void {
     const channels = [...this.#channels.values()]
     this.#stop()
@@ -283,7 +283,7 @@ function holdsAny({ start, end }: Scope['ranges'][number], sorted: readonly stri
   return first !== undefined && first < end
 }
 
-/** Gives every listener its pages: some at once, and the others in slices, so that other requests get their turns. */
+/** Gives all listeners their pages: some immediately, the rest in slices, so that other requests get their turns. */
 async function give(found: Found, from: LogPlace): Promise<void> {
   const deliveries = deliver(found, from)
   const giveSome = (slice: Slice): boolean => {
@@ -293,7 +293,7 @@ async function give(found: Found, from: LogPlace): Promise<void> {
   for (let areGiven = inTurn(giveSome); !areGiven; ) areGiven = giveSome(await waitForSlice())
 }
 
-/** Gives one listener its pages at each step. */
+/** Each step gives one listener its pages. */
 function* deliver({ place, isAll, touched, unknown, results }: Found, from: LogPlace): Generator<void, void> {
   const reading = { from, to: place }
   const frames = {
@@ -311,7 +311,7 @@ function* deliver({ place, isAll, touched, unknown, results }: Found, from: LogP
   }
 }
 
-/** The results for topics in a form, by the texts of their keys: as many as fit into `itemsBytesMax`. */
+/** The results for topics in a form, by key text: as many as fit into `itemsBytesMax`. */
 function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Awaitable<Map<string, Uint8Array>> {
   const read = new Map<string, Uint8Array>()
   let bytes = 0
@@ -325,7 +325,7 @@ function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Aw
   return whenKnown(log.readItems(keys.map(pathOfKeyText), form, itemsBytesMax, take), () => read)
 }
 
-/** Undefined if some topics were not read. Each page but the last resumes before the first: it is no state. */
+/** Undefined if some topics were not read. Only the last page completes a snapshot; the others resume before the first page. */
 function pagesOf(
   scope: Scope,
   keys: ReadonlySet<string>,

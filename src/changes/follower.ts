@@ -1,10 +1,10 @@
 /**
  * Followers: each follows the changes of one scope for one client, as a stream (streams.ts) or a poll (live-changes.ts). It is in one
- * of these states, and keeps nothing but its position:
+ * of these states, and keeps only its position:
  *
- *     reading    it reads pages from its position on, and gives them to its client
- *     live       its client has everything, and is given the pages that the feed builds
- *     blocked    its client takes nothing more at the moment; then it reads on
+ *     reading    it reads pages from its position and gives them to its client
+ *     live       its client has everything and gets the pages that the feed builds
+ *     blocked    its client cannot take more at the moment; reading resumes when it can
  */
 import type { LogPlace } from '../store/changes.js'
 import type { Feed, Listener, Reading } from './feed.js'
@@ -16,19 +16,19 @@ import type { Position } from './token.js'
 export interface Shared {
   readonly store: ChangesStore
   readonly feed: Feed
-  /** Called for an error that is none of the store's. */
+  /** Called for an error that is not a store error. */
   readonly onDefect: (error: unknown) => void
   readonly counts: { deliveries: number; gone: number }
 }
 
 export abstract class Follower implements Listener {
-  /** Set once it has left: its reads are cancelled. */
+  /** Set once the follower has left, which cancels its reads. */
   aborted = false
   protected state: 'reading' | 'live' | 'blocked' = 'reading'
-  /** Something may have changed up to here that was not given. */
+  /** The place up to which there may be changes that the client was not given. */
   #missed: LogPlace | undefined
 
-  /** @param position undefined for the present state @param bytesMax of a page that is read for this client alone */
+  /** @param position undefined for the present state @param bytesMax limit of a page that is read for this client alone */
   constructor(
     protected readonly shared: Shared,
     private readonly scope: Scope,
@@ -36,23 +36,23 @@ export abstract class Follower implements Listener {
     private readonly bytesMax: number,
   ) {}
 
-  /** True if a page that was read for this client alone is given to it. */
+  /** Whether to give the client a page that was read for it alone. */
   protected abstract wants(page: ChangesPage): boolean
 
-  /** @returns whether the client takes more */
+  /** @returns whether the client can take more */
   protected abstract give(page: PageBytes): boolean
 
-  /** The log does not have what changed since the position. */
+  /** Called if the log no longer has the changes after the position. */
   protected abstract onLost(): void
 
   abstract onFailure(error: unknown): void
 
-  /** Joins the feed, and reads what came before that. */
+  /** Joins the feed, then reads the earlier changes. */
   protected async join(): Promise<void> {
     const { feed } = this.shared
     try {
       await feed.add(this.scope, this)
-      // It may have left in the meantime, before it was there.
+      // The follower may have left while it was joining.
       if (this.aborted) feed.remove(this.scope, this)
       else await this.#read()
     } catch (error) {
@@ -69,11 +69,11 @@ export abstract class Follower implements Listener {
     if (this.state === 'blocked') void this.#read()
   }
 
-  /** Gives an empty page to a client that has everything; nothing to any other. */
+  /** Gives the client an empty page if it has everything; otherwise does nothing. */
   protected giveEmpty(): void {
     if (this.state !== 'live' || this.position === undefined) return
     const { store, feed } = this.shared
-    // The feed has shown nothing since the position, so nothing has changed up to where the feed is.
+    // The feed has shown no change after this position, so the scope is unchanged up to the feed's position.
     const isBehind = feed.position !== undefined && store.isAfter(feed.position.place, this.position.place)
     const next = isBehind ? feed.position : this.position
     this.#take(bytesOf({ results: [], hasMore: false, next }))
@@ -93,7 +93,7 @@ export abstract class Follower implements Listener {
     if (this.state === 'live') void this.#read()
   }
 
-  /** Reads pages from the position on, until the client has everything, or takes no more. */
+  /** Reads pages from the position until the client has everything or cannot take more. */
   async #read(): Promise<void> {
     const { store } = this.shared
     const bounds = { bytesMax: this.bytesMax, cancellation: this }
@@ -119,7 +119,7 @@ export abstract class Follower implements Listener {
     }
   }
 
-  /** @returns whether the client takes more; otherwise the follower is blocked */
+  /** @returns whether the client can take more; if not, the follower is blocked */
   #take(page: PageBytes): boolean {
     this.position = page.next
     const takesMore = this.give(page)

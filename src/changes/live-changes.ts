@@ -1,4 +1,4 @@
-/** Changes for the clients of one worker: pages, long polls and streams, within bounds. Nothing here knows HTTP. */
+/** Changes for the clients of one worker: pages, long polls and streams, within limits. Nothing here depends on HTTP. */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Cancelled } from '../base/cancellation.js'
 import { Feed, type Reading } from './feed.js'
@@ -10,27 +10,27 @@ import { Seats } from './seats.js'
 import { Stream, type StreamOptions } from './streams.js'
 import type { Position, Since } from './token.js'
 
-/** A request that may wait: it can end before it is answered. */
+/** A request that may wait: it can be aborted before its response. */
 interface Ongoing {
   readonly aborted: boolean
-  /** To be set by the one who waits; called once `aborted` is set. */
+  /** Set by the waiting code; called once `aborted` is set. */
   onAborted: (() => void) | undefined
 }
 
-/** A poll with such a page is answered immediately. */
+/** Whether a poll returns this page immediately. */
 function hasSomething({ results, hasMore }: ChangesPage): boolean {
   return results.length > 0 || hasMore
 }
 
-/** A follower that leaves after its first page, which has something on it or is given after a time. */
+/** A follower that leaves after its first page: a page with changes, or any page once the wait is over. */
 class Poll extends Follower {
   #isDue = false
   #answer = (_body: Buffer | 'gone'): void => {}
   override onFailure = (_error: unknown): void => {}
 
-  /** The body of its page: an empty one after `waitMs`. @throws Cancelled; StoreError */
+  /** The body of the poll's page; the page is empty after `waitMs`. @throws Cancelled; StoreError */
   async body(waitMs: number, ongoing: Ongoing): Promise<Buffer | 'gone'> {
-    // Nobody has listened for that until now.
+    // No abort listener was set during the earlier read.
     if (ongoing.aborted) throw new Cancelled()
     const timer = setTimeout(() => this.end(), waitMs)
     try {
@@ -47,13 +47,13 @@ class Poll extends Follower {
     }
   }
 
-  /** Answers now; if a page is being read, with that. */
+  /** Responds now or, if a page is being read, with that page. */
   end(): void {
     this.#isDue = true
     this.giveEmpty()
   }
 
-  /** Of several pages only the last is the state of a moment, so the poll reads its own. */
+  /** If there are several pages, only the last one completes a snapshot, so the poll reads its own page. */
   override onPages(pages: readonly PageBytes[], reading: Reading): void {
     if (pages.length > 1) this.onMissed(reading.to)
     else super.onPages(pages, reading)
@@ -76,13 +76,13 @@ class Poll extends Follower {
 export interface ChangesStats {
   readonly streams: number
   readonly polls: number
-  /** The most of each. */
+  /** Maximum of each. */
   readonly listenersMax: number
-  /** Streams whose clients have not taken everything. */
+  /** Streams whose clients do not have everything. */
   readonly behind: number
-  /** Events that were sent to streams since the start. */
+  /** Events sent to streams, counted from the start. */
   readonly deliveries: number
-  /** Tokens and streams since the start for which the log did not go back far enough. */
+  /** Tokens and streams that the log no longer reached back to, counted from the start. */
   readonly goneTokens: number
 }
 
@@ -96,7 +96,7 @@ export class LiveChanges {
   #timer: NodeJS.Timeout | undefined
   #isDraining = false
 
-  /** @param listenersMax streams, and as many waiting polls */
+  /** @param listenersMax maximum streams and, separately, maximum waiting polls */
   constructor(
     private readonly store: ChangesStore,
     private readonly listenersMax: number,
@@ -107,7 +107,7 @@ export class LiveChanges {
   }
 
   /**
-   * The page after a position, or the first one: once there is something on it, or after `waitMs`.
+   * The page after a position, or the first page. Resolves once the page has changes, or after `waitMs`.
    *
    * @returns `gone` if the log no longer has the changes; `full` if no other poll can wait
    * @throws Cancelled; StoreError
@@ -133,10 +133,10 @@ export class LiveChanges {
   }
 
   /**
-   * The caller gives the stream its outlet, or tells it that its client has gone. Changes after this resolves are
-   * shown, also since now: a client that has seen its answer begin writes after that.
+   * The caller must call the stream's `begin` with an outlet, or `onGone` if the client has disconnected. Changes after
+   * this resolves are shown, even with `now`: a client may write as soon as it has seen the start of the response.
    *
-   * @returns `gone` if the log no longer has the changes; `full` if there is no room; `draining` if streams have ended
+   * @returns `gone` if the log no longer has the changes; `full` if there is no room; `draining` after a call of `drain`
    * @throws StoreError
    */
   openStream(
@@ -147,7 +147,7 @@ export class LiveChanges {
     if (!this.#seats.hasRoom('stream', keyName)) return 'full'
     return whenKnown(this.#startOf(since), (position) => {
       if (position === 'gone') return this.#countGone()
-      // It may have begun meanwhile.
+      // The drain may have started in the meantime.
       if (this.#isDraining) return 'draining'
       const leave = this.#seats.take('stream', keyName)
       return leave === undefined ? 'full' : this.#add({ ...options, since: position }, leave)
@@ -174,7 +174,7 @@ export class LiveChanges {
     return stream
   }
 
-  /** Where a stream begins, if the log has what changed since. @throws StoreError */
+  /** The starting position of a stream; `gone` if the log no longer has the changes after it. @throws StoreError */
   #startOf(since: Since): Awaitable<Position | undefined | 'gone'> {
     if (since === undefined) return undefined
     if (since === 'now') return readNow(this.store)
@@ -184,12 +184,12 @@ export class LiveChanges {
     )
   }
 
-  /** The API keys have changed: ends the streams of those that may not go on. */
+  /** Call when API keys have changed: ends the streams whose callers may not continue. */
   keysChanged(): void {
     for (const stream of this.#streams) stream.checkCaller()
   }
 
-  /** Ends all streams, and answers all polls; later polls do not wait. */
+  /** Ends all streams and answers all polls; later polls do not wait. */
   drain(): void {
     this.#isDraining = true
     for (const stream of this.#streams) stream.end('draining')

@@ -1,25 +1,25 @@
 /**
- * A page of changes as clients get it: results, whether there are more, and the token to go on with; as JSON, or as an
- * event with that JSON. Events end with an empty line, so the JSON has no line ends. Nothing is read here.
+ * A page of changes as clients get it: the results, a flag for more, and the token to continue from. It is JSON, or an
+ * event that contains the JSON. Events end with an empty line, so the JSON has no line ends. Nothing is read here.
  */
 import type { Path } from '../topics/path.js'
 import { encodeToken, type Position } from './token.js'
 
 export interface ChangesPage {
-  /** JSON: each an item, or a removal. */
+  /** Each is the JSON of an item or a removal. */
   readonly results: readonly Uint8Array[]
   readonly hasMore: boolean
   /** The client's position once it has the results. */
   readonly next: Position
 }
 
-/** A page as bytes: the event of a stream, of which the answer to a poll is a part. */
+/** A page as bytes: a stream's event, which contains the response to a poll. */
 export interface PageBytes {
   readonly hasMore: boolean
   readonly next: Position
   /** Data, an id, and an empty line. */
   readonly event: Buffer
-  /** Where the data ends in it: the page as JSON. */
+  /** The end of the data in `event`, which is the page as JSON. */
   readonly bodyEnd: number
 }
 
@@ -31,7 +31,7 @@ const space = 0x20
 
 export type Frame = ReturnType<typeof frameOf>
 
-/** Around the results. The id comes last: some clients take it over before the rest of a broken event has come. */
+/** The bytes around the results. The id is last: some clients adopt it before the rest of a truncated event has arrived. */
 export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>) {
   const token = encodeToken(next)
   const head = Buffer.from(`${dataField}{"has_more":${hasMore},"results":[`)
@@ -60,14 +60,14 @@ export function bodyOf({ event, bodyEnd }: PageBytes): Buffer {
   return event.subarray(dataField.length, bodyEnd)
 }
 
-/** Makes spaces of them: they can only stand between tokens, and only in values that an earlier version stored. */
+/** Replaces line ends with spaces. Line ends occur only between tokens, and only in values that an earlier version stored. */
 function removeLineEnds(json: Buffer): void {
   for (const lineEnd of [lineFeed, carriageReturn]) {
     for (let at = json.indexOf(lineEnd); at >= 0; at = json.indexOf(lineEnd, at + 1)) json[at] = space
   }
 }
 
-/** The result for a topic: its item, copied, or that it is not there in the form that is asked for. */
+/** The result for a topic: a copy of its item, or a removal if the topic does not exist in the requested form. */
 export function resultOf(path: Path, item: Uint8Array | undefined): Uint8Array {
   if (item !== undefined) return Buffer.from(item)
   return Buffer.from(`{"path":${JSON.stringify(path)},"removed":true}`)

@@ -1,11 +1,11 @@
 /**
  * Reading pages of changes for one client: first a walk of the present state in tree order, then the log, from the place
- * that was taken before the walk. What changed during the walk is shown again, so nothing is missed, and nobody has to
- * hold a snapshot.
+ * that was taken before the walk. Changes made during the walk are shown again, so no change is missed and no snapshot
+ * has to be kept open.
  *
  * A page of the log has each topic once, as it is when the page is read. The last page, with `hasMore: false`, reads the
- * end of the log and its topics in one snapshot. Every topic that was shown before and has changed since is among them,
- * so then the client has the state of that moment.
+ * end of the log and its topics in one snapshot. Its topics include every topic that was shown earlier and has changed
+ * in the meantime, so the client then has the state as of that snapshot.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { type Cancellation, Cancelled } from '../base/cancellation.js'
@@ -19,24 +19,24 @@ import { type ChangesPage, resultOf } from './page.js'
 import type { Scope } from './scope.js'
 import type { Position, Since } from './token.js'
 
-/** Changes that are read of the log at once: they take about a slice. */
+/** Maximum changes read from the log per step: they take about a slice. */
 const keysInSliceMax = 2000
 
-/** The same for a pattern, as long as it takes more than a slice for them: thousands of requests may keep so many keys. */
+/** The lower bound for a pattern that needs more than a slice per step: thousands of requests may each keep this many keys. */
 const patternKeysMin = 32
 
-/** In ms, for reading the log. Then the page ends, perhaps empty, so that a client that is far behind gets on. */
+/** Time limit for reading the log, in ms. The page then ends, possibly empty, so that a client far behind makes progress. */
 export const pageMsMax = 5000
 
 export type ChangesStore = ChangeReader & Pick<TopicReader, 'readPage'>
 
-/** A page is read up to these bounds: `scope.size`, and these bytes, but it has one result at least. */
+/** The limits of a page, in addition to `scope.size`. It always has room for one result. */
 interface Bounds {
   readonly bytesMax: number
   readonly cancellation: Cancellation
 }
 
-/** Since now, the page is empty. @returns `gone` if the log no longer has the changes @throws Cancelled; StoreError */
+/** For `now`, the page is empty. @returns `gone` if the log no longer has the changes @throws Cancelled; StoreError */
 export function readPageAfter(
   store: ChangesStore,
   scope: Scope,
@@ -66,7 +66,7 @@ function readEnd(store: ChangeReader): Awaitable<LogPlace> {
   return store.inSnapshot((log) => log.end())
 }
 
-/** A page of the present state. @param from the place in the log before the walk, and the path after which it goes on */
+/** A page of the present state. It continues after the path `after`; `place` is the log's place before the walk. */
 function readWalk(
   store: ChangesStore,
   { plan, form, size, walkId }: Scope,
@@ -75,14 +75,14 @@ function readWalk(
 ): Awaitable<ChangesPage> {
   const query = { plan, form, branches: undefined, after, size, bytesMax }
   return whenKnown(store.readPage(query, cancellation), ({ buffer, start, lastStart, end, hasMore }: Page) => {
-    // A copy: these bytes are valid for a moment only.
+    // A copy: the buffer is valid only until the next store call.
     const items = Buffer.from(buffer.subarray(start, end))
     const walk = hasMore ? { id: walkId, after: pathOfItem(buffer.subarray(lastStart, end)) } : undefined
     return { results: items.length === 0 ? [] : [items], hasMore: true, next: { place, walk } }
   })
 }
 
-/** A present state of a single page: complete, unless it changed while it was read. */
+/** For a present state that fits on one page: the complete page, unless the state changed while it was read. */
 function completed(
   store: ChangesStore,
   scope: Scope,
@@ -112,11 +112,11 @@ async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bo
   }
 }
 
-/** A page of the log, read in steps with a snapshot each; none is held for a search. The last step reads topics. */
+/** A page of the log, read in steps. Each step has its own snapshot; no snapshot stays open during a search. The last step reads topics. */
 class LogPage {
-  /** By key text in order of first change, with the place before it; changes, perhaps most of the log, are not kept. */
+  /** The place before each topic's first change, by key text, in order. Other changes, possibly most of the log, are not kept. */
   readonly #found = new Map<string, LogPlace>()
-  /** The changes that were read last, until they have been searched. */
+  /** The changes read last, until they have been searched. */
   #changes: LoggedChanges | undefined
   #searched = 0
   #keysMax: number
@@ -129,7 +129,7 @@ class LogPage {
     this.#keysMax = this.#isPattern ? patternKeysMin : keysInSliceMax
   }
 
-  /** True if there are keys to be searched before the next step. */
+  /** True if keys remain to be searched before the next step. */
   get isSearching(): boolean {
     return this.#changes !== undefined && !this.#isFull
   }
@@ -138,12 +138,12 @@ class LogPage {
     return this.#found.size === this.scope.size
   }
 
-  /** All keys of a step are compared with ranges within a slice; a pattern may take many slices for one. */
+  /** Comparing all keys of a step with ranges takes at most a slice; a pattern may need many slices for one step. */
   get #isPattern(): boolean {
     return this.scope.plan.matcher !== undefined
   }
 
-  /** Reads on; resolves to the page once it is complete, and to undefined before that. */
+  /** Reads the next changes; resolves to the page once it is complete, otherwise to undefined. */
   readonly step = (log: LogSnapshot): Awaitable<ChangesPage | 'gone' | undefined> => {
     if (this.#isFull) return this.#read(log, true)
     return log.changesAfter<ChangesPage | 'gone' | undefined>(this.place, this.#keysMax, (changes, slice) => {
@@ -161,7 +161,7 @@ class LogPage {
   /** The results so far, as a page that has more. */
   readonly part = (log: LogSnapshot): Awaitable<ChangesPage> => this.#read(log, true)
 
-  /** Searches on for topics of the scope, until the slice is over, the page is full, or there is nothing left to search. */
+  /** Continues the search for topics of the scope until the slice is over, the page is full, or no keys are left. */
   search(slice: Slice): void {
     const { scope } = this
     const found = this.#found

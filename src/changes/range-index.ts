@@ -1,6 +1,6 @@
-/** Finds sets of key ranges that hold a key: an interval tree in an array. New ones are first searched one by one. */
+/** Finds the sets of key ranges that contain a key: an interval tree in an array. New ranges are first searched linearly. */
 
-/** A range of keys, half-open, as texts of keys (topics/key.ts). */
+/** A half-open range of keys, as key texts (topics/key.ts). */
 interface TextRange {
   readonly start: string
   readonly end: string
@@ -11,21 +11,21 @@ interface Entry<T> extends TextRange {
   isRemoved: boolean
 }
 
-/** A set of more ranges is searched as one that spans them all. */
+/** A larger set of ranges is searched as one range that spans all of them. */
 const rangesOfOneMax = 64
 
-/** So many entries are searched one by one before they are sorted in. */
+/** Entries searched linearly before they are sorted in. */
 const unsortedMax = 64
 
 export class RangeIndex<T> {
   #sorted: Entry<T>[] = []
-  /** The greatest end in the part of `#sorted` of which each entry is the middle. */
+  /** For each entry, the greatest end in the part of `#sorted` whose middle is that entry. */
   #ends: string[] = []
   #unsorted: Entry<T>[] = []
   readonly #entries = new Map<T, readonly Entry<T>[]>()
   #removed = 0
 
-  /** Ranges that are kept, those of removed values included: few more than twice as many as there are without these. */
+  /** The number of stored ranges, including ranges of removed values: at most about twice the number of live ranges. */
   get heldRanges(): number {
     return this.#sorted.length + this.#unsorted.length
   }
@@ -47,11 +47,11 @@ export class RangeIndex<T> {
       this.#removed++
     }
     this.#entries.delete(value)
-    // Else those that come and go while nothing is searched would all be kept.
+    // Otherwise entries added and removed between searches would accumulate.
     if (this.#removed > unsortedMax + this.heldRanges / 2) this.#sort()
   }
 
-  /** Visits the values whose ranges may hold the key until the visitor returns false. @returns whether it never did */
+  /** Visits the values whose ranges may contain the key until the visitor returns false. @returns false if it was stopped */
   visit(key: string, visitor: (value: T) => boolean): boolean {
     if (this.#unsorted.length > unsortedMax || this.#removed > unsortedMax) this.#sort()
     for (const { start, end, value, isRemoved } of this.#unsorted) {
@@ -79,7 +79,7 @@ export class RangeIndex<T> {
     this.#measure(0, this.#sorted.length)
   }
 
-  /** Notes the greatest ends of this part. @returns that of all of it */
+  /** Stores the greatest ends within this part. @returns the greatest end of the whole part */
   #measure(from: number, to: number): string {
     if (from >= to) return ''
     const middle = (from + to) >> 1

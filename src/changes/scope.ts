@@ -1,4 +1,4 @@
-/** Scopes: the changes that a client requests and may see. Equal scopes have equal results, which are created once. */
+/** Scopes: the changes that a client requests and may see. Equal scopes share their results. */
 import { createHash } from 'node:crypto'
 import type { Slice } from '../base/time-slices.js'
 import type { Plan } from '../selectors/plan.js'
@@ -8,28 +8,28 @@ import type { Path } from '../topics/path.js'
 import { walkIdBytes } from './token.js'
 
 interface Wanted {
-  /** Names the path or the selector. */
+  /** Identifies the path or the selector. */
   readonly text: string
-  /** Restricted to what the caller may see. */
+  /** Restricted to the subtrees that the caller may see. */
   readonly plan: Plan
   /** The subtrees that the caller may see; undefined for all. */
   readonly under: readonly Path[] | undefined
   readonly form: ItemForm
-  /** The most results on a page. */
+  /** Maximum results per page. */
   readonly size: number
 }
 
 export class Scope {
-  /** Equal for equal scopes alone. */
+  /** Equal only for equal scopes. */
   readonly id: string
-  /** Identifies the walked topics: the token of one walk is refused for another. */
+  /** Identifies the walked topics: a token from one walk is rejected for another. */
   readonly walkId: Buffer
   readonly plan: Plan
   readonly form: ItemForm
   readonly size: number
-  /** Equal for equal forms alone. */
+  /** Equal only for equal forms. */
   readonly formId: string
-  /** The bounds of the plan's ranges, as texts of keys. */
+  /** The bounds of the plan's ranges, as key texts. */
   readonly ranges: readonly { readonly start: string; readonly end: string }[]
 
   constructor({ text, plan, under, form, size }: Wanted) {
@@ -44,7 +44,7 @@ export class Scope {
     this.ranges = plan.ranges.map(({ start, end }) => ({ start: keyTextOf(start), end: keyTextOf(end) }))
   }
 
-  /** The type of the topic is not looked at. */
+  /** Ignores the type of the topic. */
   has(key: string, slice: Slice): boolean {
     const { ranges } = this
     let low = 0

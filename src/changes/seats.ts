@@ -1,6 +1,6 @@
-/** How many may listen at the same time: in this process in all, of each kind, and with one API key. */
+/** Limits on simultaneous listeners: in total for each kind in this process, and per API key. */
 
-/** With one API key, in each worker: far more than one user's pages have, and far less than what there is room for. */
+/** Per API key and worker: far more than one user's pages need, and far less than the total. */
 export const listenersOfKeyMax = 1000
 
 type ListenerKind = 'stream' | 'poll'
@@ -9,7 +9,7 @@ export class Seats {
   readonly #taken: Record<ListenerKind, number> = { stream: 0, poll: 0 }
   readonly #byKey = new Map<string, number>()
 
-  /** @param max of each kind */
+  /** @param max per kind */
   constructor(private readonly max: number) {}
 
   taken(kind: ListenerKind): number {
@@ -20,7 +20,7 @@ export class Seats {
     return this.#taken[kind] < this.max && (this.#byKey.get(keyName) ?? 0) < listenersOfKeyMax
   }
 
-  /** @returns a function that gives the seat back, once; undefined if there is none */
+  /** @returns a function that returns the seat, once; undefined if no seat is free */
   take(kind: ListenerKind, keyName: string): (() => void) | undefined {
     if (!this.hasRoom(kind, keyName)) return undefined
     this.#taken[kind]++

@@ -1,4 +1,4 @@
-/** Streams: server-sent events, each with a page of changes that a follower gives, over a connection that stays open. */
+/** Streams: server-sent events over a connection that stays open; each event has one page of changes from a follower. */
 import { Cancelled } from '../base/cancellation.js'
 import { StoreError } from '../store/errors.js'
 import { sharedPageBytesMax } from './feed.js'
@@ -9,25 +9,25 @@ import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
 interface Outlet {
-  /** Sends bytes, all of them; returns whether the client takes more at the moment. */
+  /** Sends all bytes; returns whether the client can take more at the moment. */
   send(bytes: Uint8Array): boolean
   end(bytes: Uint8Array): void
   /** Closes the connection immediately. */
   close(): void
 }
 
-/** Between two events, in ms: proxies and clients give a silent connection up after 30 s or more. */
+/** Maximum ms between events: proxies and clients close a silent connection after 30 s or more. */
 const heartbeatMs = 15_000
 
-/** How long a stream lasts, in ms, give or take `lifeSpread`: so streams spread over the workers again. */
+/** Duration of a stream in ms, varied by `lifeSpread`, so that streams are redistributed over the workers. */
 const lifeMs = 600_000
 const lifeSpread = 0.2
 
-/** In ms. Clients return at random, so that those of a worker that stops do not return together. */
+/** Reconnect delay in ms, randomised so that the clients of a stopping worker do not all return together. */
 const retryMsMin = 1000
 const retryMsMax = 5000
 
-/** Why a stream ends, for programs and for persons. */
+/** Reasons for the end of a stream: codes for programs, messages for people. */
 const ends = {
   rotated: 'The stream has lasted long enough; go on with the last id.',
   draining: 'This worker is stopping; go on with the last id.',
@@ -39,16 +39,16 @@ const ends = {
 
 type EndCode = keyof typeof ends
 
-/** After these ends the last id is of no use, so they reset it: a client that resumes would send it again and again. */
+/** These ends reset the last id, which is useless after them: a resuming client would send it again and again. */
 const voiding: readonly EndCode[] = ['access_changed', 'since_gone']
 
 export interface StreamOptions {
   readonly scope: Scope
   /** Undefined for the present state. */
   readonly since: Position | undefined
-  /** Why its caller may not continue; undefined if it may. */
+  /** The reason why the caller may not continue; undefined if the caller may. */
   readonly refusal: () => Extract<EndCode, 'unauthorized' | 'access_changed'> | undefined
-  /** Called once it has ended, for whatever reason. */
+  /** Called once the stream has ended, for any reason. */
   readonly onEnd: () => void
 }
 
@@ -57,9 +57,9 @@ const comment = Buffer.from(':\n')
 export class Stream extends Follower {
   readonly filler = comment
   #outlet: Outlet | undefined
-  /** The end event for its client; undefined while the stream is open, and if the client disconnected. */
+  /** The end event for the client; undefined while the stream is open, or if the client disconnected. */
   #lastEvent: Buffer | undefined
-  /** True if the last page that the client was sent said that nothing more follows. */
+  /** True if the last page sent to the client had `hasMore: false`. */
   #knowsAll = false
   #nextEventMs = performance.now() + heartbeatMs * (0.5 + Math.random() / 2)
   readonly #untilMs = performance.now() + lifeMs * (1 + lifeSpread * (2 * Math.random() - 1))
@@ -77,16 +77,16 @@ export class Stream extends Follower {
 
   begin(outlet: Outlet): void {
     const retryMs = Math.floor(retryMsMin + Math.random() * (retryMsMax - retryMsMin))
-    // Without an empty line: it belongs to the first event, since some clients would take it for an empty one.
+    // No blank line after `retry`: some clients would treat it as an empty event, so it is part of the first event.
     outlet.send(Buffer.from(`retry: ${retryMs}\n`))
-    // Its key may have been revoked since the request was let in.
+    // The key may have been revoked after the request was accepted.
     this.checkCaller()
     if (this.#lastEvent !== undefined) return outlet.end(this.#lastEvent)
     this.#outlet = outlet
     void this.join()
   }
 
-  /** The client has gone, or the stream was ended. */
+  /** Called when the client has disconnected or the stream was ended. */
   onGone(): void {
     if (this.aborted) return
     this.leave()
@@ -124,12 +124,12 @@ export class Stream extends Follower {
     this.onGone()
   }
 
-  /** Ends the stream if its caller may not go on, or it has lasted long enough; otherwise it shows that it lives. */
+  /** Ends the stream if it has reached its maximum duration; otherwise sends a heartbeat if one is due. */
   check(nowMs: number): void {
     if (nowMs >= this.#untilMs) return this.end('rotated')
     if (nowMs < this.#nextEventMs) return
     if (this.state !== 'reading') return this.giveEmpty()
-    // While a walk searches for long, there is nothing to say. Whether the client takes more, the next page will tell.
+    // Heartbeat during a long search: send a comment. The next page shows whether the client can take more.
     this.#nextEventMs = performance.now() + heartbeatMs
     this.#outlet?.send(comment)
   }

@@ -1,11 +1,11 @@
 /**
- * Tokens: the position of a client in what changes, as text that it sends back. It is opaque to clients, and means the same
- * to every worker and host.
+ * Tokens: a client's position in the changes, as a string that the client sends back. It is opaque to clients, and means
+ * the same to every worker and host.
  *
- *     kind, a byte         1: in the log, 2: in a walk of the present state, with the place in the log from before it
+ *     kind, a byte         1: in the log, 2: in a walk of the present state, with the log's place before the walk
  *     length of the place, uint16, and the place (store/changes.ts)
- *     of a walk: what is walked (`Scope.walkId`), and the path of the last result
- *     CRC-32 of all of it, so that a token that was cut or mistyped is told from one that has expired
+ *     only for a walk: the id of the walk (`Scope.walkId`), and the path of the last result
+ *     CRC-32 of the above, which distinguishes a truncated or mistyped token from an expired one
  *
  * Numbers are big-endian; all of it is base64url.
  */
@@ -19,7 +19,7 @@ export interface Position {
   readonly walk: Walk | undefined
 }
 
-/** Where a client begins: at a position, at the present end of the log, or with the present state. */
+/** A client's starting point: a position, the present end of the log, or the present state. */
 export type Since = Position | 'now' | undefined
 
 interface Walk {
@@ -35,7 +35,7 @@ export const walkIdBytes = 8
 const headBytes = 3
 const checkBytes = 4
 
-/** Fits the longest path with a place of 1.0.0 on PostgreSQL (1 KiB): only a decoded token can be answered as gone. */
+/** Fits the longest path with a place of 1.0.0 on PostgreSQL (1 KiB): only a decoded token can be reported as gone. */
 export const tokenBytesMax = 4096
 
 export function encodeToken({ place, walk }: Position): string {
@@ -51,7 +51,7 @@ export function encodeToken({ place, walk }: Position): string {
 export function decodeToken(token: string): Position | undefined {
   if (token.length > tokenBytesMax) return undefined
   const bytes = Buffer.from(token, 'base64url')
-  // What is not of base64url would be passed over.
+  // Buffer.from skips characters that are not base64url.
   if (bytes.toString('base64url') !== token) return undefined
   const content = bytes.subarray(0, -checkBytes)
   if (content.length < headBytes || crc32(content) !== bytes.readUInt32BE(content.length)) return undefined

@@ -1,19 +1,19 @@
-/** When an API key or a replaced token expires, as a person writes it: after a period, or at a time. Pure. */
+/** The expiry of an API key or a replaced token, as a person writes it: a period or a time. Pure. */
 import { keyExpiresMsMax } from '../settings/limits.js'
 import type { Problem } from '../settings/table.js'
 import { parsePeriod } from '../topics/removal/period.js'
 import type { KeyRecord, KeyRotation } from './record.js'
 import { formerExpiresMs } from './rotation.js'
 
-/** How long a replaced token stays valid, unless its owner chooses otherwise. */
+/** The time that a replaced token stays valid by default. */
 export const graceDefault = '1h'
 
-/** ISO 8601, in UTC: a day, which means its first moment, or a time. */
+/** ISO 8601 in UTC: a time, or a day, which stands for its start. */
 const timeForm = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/
 
 const tooLate: Problem = { problem: 'must expire before the year 10000' }
 
-/** @param text a period that begins now, or a time @returns ms since the epoch, after `nowMs` */
+/** @param text a period from now, or a time @returns Unix time in ms, later than `nowMs` */
 export function parseExpiry(text: string, nowMs = Date.now()): number | Problem {
   const periodMs = parsePeriod(text)
   if (periodMs === undefined && !timeForm.test(text)) {
@@ -27,7 +27,7 @@ export function parseExpiry(text: string, nowMs = Date.now()): number | Problem 
   return expiresMs <= keyExpiresMsMax ? expiresMs : tooLate
 }
 
-/** Date.parse takes the 30th of February, and 24:00, for times of the next day. */
+/** Rejects 30 February and 24:00, which Date.parse reads as times on a later day. */
 function isInCalendar(text: string, ms: number): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 10))
 }
@@ -49,7 +49,7 @@ export function isoTime(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString()
 }
 
-/** In ms since the epoch; undefined if no replaced token is still valid. */
+/** Unix time in ms; undefined if no replaced token is still valid. */
 export function oldTokenExpiresMs(key: KeyRecord<string>, nowMs = Date.now()): number | undefined {
   const expiresMs = formerExpiresMs(key)
   return expiresMs === undefined || expiresMs <= nowMs ? undefined : expiresMs

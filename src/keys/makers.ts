@@ -1,11 +1,11 @@
 /**
- * What a key with the right `admin` may do to API keys: nothing that would give it, or whoever holds the key, more than it has.
- * Pure: each engine asks within the transaction that changes a key, so that a key that has been revoked changes nothing.
+ * Limits on how a key with the `admin` permission may change API keys: it can never give a key more than it has itself.
+ * Pure: each engine checks within the transaction that changes a key, so that a revoked key cannot change anything.
  */
 import type { KeyRecord } from './record.js'
 import { ownerOf } from './rotation.js'
 
-/** The key by which a change is made, and the hash of the token that its caller has. The command line has no maker. */
+/** The key that authorises a change, and the hash of the token that its caller used. The command line has no maker. */
 export type Maker = Pick<KeyRecord, 'name' | 'tokenHash'>
 
 type Limits = Pick<KeyRecord<string>, 'allow' | 'expiresMs' | 'rate'>
@@ -14,7 +14,7 @@ export function isAdministrator({ allow, under }: Pick<KeyRecord<string>, 'allow
   return allow.includes('admin') && under.length === 0
 }
 
-/** What a key has beyond its maker, in words; undefined if nothing. A maker has no subtrees, so a key may have any. */
+/** The excess of a key over its maker, in words; undefined if there is none. A maker has no subtrees, so a key may have any. */
 export function excessOf(key: Limits, maker: Limits): string | undefined {
   const more = key.allow.find((right) => !maker.allow.includes(right))
   if (more !== undefined) return `the right ${more}`
@@ -24,10 +24,10 @@ export function excessOf(key: Limits, maker: Limits): string | undefined {
 }
 
 /**
- * Whether a key may be created, rotated or revoked by its maker, as that is now.
+ * Whether the maker, with its present permissions, may create, rotate or revoke a key.
  *
  * @param by undefined for the command line, which may do everything
- * @param maker the record of the maker's name; undefined if there is none
+ * @param maker the present record with the maker's name; undefined if no such key exists
  */
 export function mayChange(by: Maker | undefined, maker: KeyRecord<string> | undefined, key: Limits): boolean {
   if (by === undefined) return true

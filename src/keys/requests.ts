@@ -1,12 +1,12 @@
 /**
- * Requests about API keys and their responses, as processes send them: types, and the failure of which it is certain that
+ * Requests about API keys and their responses, as processes send them: types, and the error that guarantees that
  * nothing was changed.
  */
 import type { Path } from '../topics/path.js'
 import type { Maker } from './makers.js'
 import type { KeyRecord, KeyRotation, ListedKey } from './record.js'
 
-/** As it arrives, a subtree of a key may be any string. */
+/** A subtree of a key may be any string when it arrives. */
 export type KeyRequest<Subtree extends string = Path> = (
   | { readonly command: 'addKey'; readonly record: KeyRecord<Subtree> }
   | { readonly command: 'rotateKey'; readonly rotation: KeyRotation }
@@ -14,7 +14,7 @@ export type KeyRequest<Subtree extends string = Path> = (
   | { readonly command: 'listKeys' }
 ) & { readonly by?: Caller }
 
-/** The maker of a request in the console, and where it came from. The command line has none. */
+/** The maker of a request in the console, and its origin. The command line has no caller. */
 export interface Caller extends Maker {
   /** The other end of the connection, perhaps a proxy. */
   readonly address: string
@@ -27,24 +27,24 @@ export type KeyCommand = KeyRequest['command']
 export type KeyRequestOf<Command extends KeyCommand> = KeyRequest & { readonly command: Command }
 
 export interface KeyResponses {
-  /** True for `added`, and false for `name_taken`, as version 1.0.0 has it. Only a maker can be `forbidden` it. */
+  /** True for `added` and false for `name_taken`, as in version 1.0.0. `forbidden` occurs only with a maker. */
   readonly addKey: boolean | 'token_taken' | 'forbidden'
-  /** Whether the key was rotated; and below, whether it was revoked. */
+  /** Whether the key was rotated; `revokeKey`: whether the key was revoked. */
   readonly rotateKey: boolean
   readonly revokeKey: boolean
   readonly listKeys: readonly ListedKey[]
 }
 
-/** With, after a change, the process ids of the workers that may still serve by the former keys. */
+/** After a change, `late` has the process ids of the workers that may still use the former keys. */
 export interface KeyResponse<Command extends KeyCommand = KeyCommand> {
   readonly response: KeyResponses[Command]
   readonly late?: readonly number[]
 }
 
-/** Sends a request about API keys; rejects when no response came. */
+/** Sends a request about API keys; rejects if no response arrives. */
 export type SendKeyRequest = <Command extends KeyCommand>(
   request: KeyRequestOf<Command>,
 ) => Promise<KeyResponses[Command]>
 
-/** Nothing came of a request about API keys, and nothing will: certainly. */
+/** The request about API keys had no effect and will have none. */
 export class NothingDone extends Error {}

@@ -1,6 +1,6 @@
 /**
- * What an API key may do: its record in a form against which every request can be checked at little cost. Pure: nothing
- * here reads a store or a header.
+ * The permissions of an API key, in a form that makes checking each request cheap. Pure: nothing here reads a store or a
+ * header.
  */
 import type { Plan } from '../selectors/plan.js'
 import { isWithin, type Path } from '../topics/path.js'
@@ -9,9 +9,9 @@ import type { KeyRecord, Right } from './record.js'
 
 export interface Rights {
   readonly allow: ReadonlySet<Right>
-  /** The subtrees that the key may touch; undefined for all. */
+  /** The subtrees that the key may access; undefined for all. */
   readonly under: readonly Path[] | undefined
-  /** The same as sorted, disjoint key ranges. */
+  /** The subtrees as sorted, disjoint key ranges. */
   readonly ranges: readonly KeyRange[]
 }
 
@@ -35,7 +35,7 @@ export function restrict({ under, ranges }: Rights, plan: Plan): Plan {
 /** True if the key may access everything that the plan can match. */
 export function covers({ under, ranges }: Rights, plan: Plan): boolean {
   if (under === undefined) return true
-  // Both are sorted: a plan may have thousands of ranges, and a key as many subtrees.
+  // One pass over two sorted lists: a plan may have thousands of ranges, and a key as many subtrees.
   let i = 0
   return plan.ranges.every(({ start, end }) => {
     let own = ranges[i]

@@ -1,13 +1,13 @@
 /**
- * What changes of API keys do, for every engine alike: whether a key can be added, what a rotation makes of a record, when the
- * replaced token expires, and whose a token is. Pure: each engine reads the records, decides and writes in one step, so that a
- * key that is being revoked is not resurrected.
+ * The rules for changes of API keys, shared by the engines: whether a key can be added, the record after a rotation, the expiry
+ * of the replaced token, and the owner of a token. Pure: each engine reads the records, decides and writes in one step, so that
+ * a key that is being revoked is not resurrected.
  *
- * A process may end between its commit and its response, so additions and rotations can be repeated, with the same outcome.
+ * A process may exit between its commit and its response, so repeating an addition or rotation has the same outcome.
  */
 import type { KeyAddition, KeyRecord, KeyRotation } from './record.js'
 
-/** A key with the same name and token is the same key, perhaps rotated since. */
+/** A key with the same name and token counts as the same key, possibly rotated in the meantime. */
 export function additionTo(keys: readonly KeyRecord<string>[], { name, tokenHash }: KeyRecord): KeyAddition {
   const named = keys.find((key) => key.name === name)
   if (named !== undefined) return ownerOf(tokenHash, [named]) === undefined ? 'name_taken' : 'added'
@@ -15,24 +15,24 @@ export function additionTo(keys: readonly KeyRecord<string>[], { name, tokenHash
 }
 
 /**
- * The record after the rotation: with the new token, and with the former one beside it until its end. A token that an
- * earlier rotation replaced is dropped, even if it was still good. A record that has the new token already, or had it, is
- * returned as it is.
+ * The record after the rotation: it has the new token and, until its expiry, the replaced token. A token that an earlier
+ * rotation replaced is dropped, even if it was still valid. If the record already has (or had) the new token, it is
+ * returned unchanged.
  *
  * @param record undefined for a key that does not exist
- * @returns undefined if the key must not be rotated: it does not exist, or has another token than the former one
+ * @returns undefined if the key must not be rotated: it does not exist, or its token is not `formerHash`
  */
 export function rotated(record: KeyRecord | undefined, rotation: KeyRotation): KeyRecord | undefined {
   const { tokenHash, formerHash, formerUntilMs } = rotation
   if (record === undefined) return undefined
-  // An earlier attempt has stored it; perhaps another rotation has replaced it since.
+  // An earlier attempt stored the new token; a later rotation may have replaced it.
   if (record.tokenHash === tokenHash || record.former?.tokenHash === tokenHash) return record
   if (record.tokenHash !== formerHash) return undefined
   const former = formerUntilMs === undefined ? undefined : { tokenHash: formerHash, untilMs: formerUntilMs }
   return { ...record, tokenHash, former }
 }
 
-/** In ms since the epoch: a replaced token expires no later than its key. Undefined if there is none. */
+/** The expiry of the replaced token, no later than the key's, as Unix time in ms; undefined if there is no such token. */
 export function formerExpiresMs({ former, expiresMs = Infinity }: KeyRecord<string>): number | undefined {
   return former && Math.min(former.untilMs, expiresMs)
 }

@@ -1,10 +1,10 @@
 /**
- * What browsers get from memory, as scripts/build.mjs has bundled it in dist/bundles: the two pages of the console, each a
- * document and the files that it names, and the client for pages elsewhere. The path of a file has a hash of its contents,
- * so browsers may cache it forever. During a rolling restart, a process from another build serves its own file under any
- * hash, but forbids caching it.
+ * Files for browsers, served from memory and bundled in dist/bundles by scripts/build.mjs: the two pages of the console, each
+ * a document and the files that it names, and the client for pages elsewhere. The path of a file contains a hash of its
+ * contents, so browsers may cache it forever. During a rolling restart, a process from another build serves its own files
+ * under any hash, with no-store.
  *
- *     DOCUMENT             the document, at whatever path the caller gives it
+ *     DOCUMENT             the document, at any path the caller chooses
  *     console/HASH/NAME    a file that the document names
  */
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { answerWith, type FileAnswer, type FileRequest, type StaticFile, staticF
 const bundles = join(import.meta.dirname, '../bundles')
 
 /**
- * Nothing is loaded from elsewhere, nothing inline is executed, and markup is made from the page's own templates only.
+ * Nothing is loaded from elsewhere, nothing inline is executed, and markup is created only from the page's own templates.
  * `lit-html` is the name of that library's policy.
  */
 const contentSecurityPolicy = [
@@ -38,7 +38,7 @@ const pageHeaders = [
   ['referrer-policy', 'no-referrer'],
 ] as const
 
-/** How long a file below its hash may be cached, in s: a year, which means forever. */
+/** Cache lifetime of a file below its hash, in s: a year, which means forever. */
 const cachedS = 31_536_000
 
 interface Site {
@@ -47,7 +47,7 @@ interface Site {
   file(path: string, request: FileRequest): FileAnswer | undefined
 }
 
-/** @throws Error if the build lacks a file */
+/** @throws Error if a file is missing from the build */
 export function loadSite(page: 'topics' | 'service'): Site {
   const files = new Map<string, StaticFile>()
   const html = readBundled(`${page}.html`)
@@ -70,7 +70,7 @@ export function loadSite(page: 'topics' | 'service'): Site {
   }
 }
 
-/** One module that any page can import. @throws Error if the build lacks it */
+/** One module that any page can import. @throws Error if it is missing from the build */
 export function loadClient(): (request: FileRequest) => FileAnswer {
   const file = staticFile('client.js', readBundled('client.js'))
   return (request) => answerWith(file, request, [unversioned])

@@ -1,4 +1,4 @@
-/** Static files in memory, plain and compressed, each with an ETag, and answers to requests. Paths are for site.ts. */
+/** Static files in memory, plain and compressed, each with an ETag, and responses to requests. site.ts handles paths. */
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -11,7 +11,7 @@ export interface StaticFile {
   readonly gzipped: Buffer
 }
 
-/** The values of the two headers, empty where the request has none. */
+/** The values of the two headers; empty if the request has no such header. */
 export interface FileRequest {
   readonly ifNoneMatch: string
   readonly acceptEncoding: string
@@ -25,7 +25,7 @@ export interface FileAnswer {
   readonly body: Buffer
 }
 
-/** By the end of the name. */
+/** By file extension. */
 const contentTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -35,21 +35,21 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 const hashDigits = 16
 
-/** @param name its end tells the content type */
+/** @param name its extension determines the content type */
 export function staticFile(name: string, plain: Buffer): StaticFile {
   const contentType = contentTypes[extname(name)] ?? ''
   const etag = createHash('sha256').update(plain).digest('hex').slice(0, hashDigits)
   return { contentType, etag, plain, gzipped: gzipSync(plain, { level: 9 }) }
 }
 
-/** @param headers beside those that belong to the file */
+/** @param headers sent in addition to the file's own headers */
 export function answerWith(
   { contentType, etag, plain, gzipped }: StaticFile,
   { ifNoneMatch, acceptEncoding }: FileRequest,
   headers: FileAnswer['headers'],
 ): FileAnswer {
   const isGzipped = takesGzip(acceptEncoding)
-  // A strong ETag names bytes, and so each encoding has its own.
+  // A strong ETag identifies exact bytes, so each encoding has its own.
   const tag = isGzipped ? `"${etag}-gzip"` : `"${etag}"`
   const all = [...headers, ['etag', tag], ['vary', 'accept-encoding'], ['x-content-type-options', 'nosniff']] as const
   if (ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === tag)) {
