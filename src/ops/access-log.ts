@@ -1,15 +1,15 @@
 /**
- * The access log: one line per answer, and per request whose connection was closed instead, if a setting enables it, with
- * the key's name, the route, the outcome, the duration and the sizes; never a token, a path or a value.
+ * The access log, if a setting enables it: one line per response, and per request whose connection was closed instead. A
+ * line has the key's name, the route, the outcome, the duration and the sizes; never a token, a path or a value.
  */
 import type { Access } from '../auth/access.js'
 import type { Answered, Service } from '../http/answer.js'
 import type { Logger } from './log.js'
 import { otherRoute, type RequestCounter } from './metrics/request-stats.js'
 
-/** Counts what it logs. */
+/** Also counts the requests that it logs. */
 export function createAccessLog(log: Logger, counter: RequestCounter): Pick<Service<Access>, 'answered' | 'closed'> {
-  /** @param status undefined if no answer was sent */
+  /** @param status undefined if no response was sent */
   function write(request: Answered<Access>, bytesOut: number, cause?: string, status?: number): void {
     const { route, startMs, endMs, bytesIn, caller } = request
     const ms = Math.round((endMs - startMs) * 1000) / 1000

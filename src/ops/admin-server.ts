@@ -1,6 +1,6 @@
 /**
- * The admin listener: for monitoring, on a port of its own, apart from the public routes. Only GET and HEAD, no body is
- * read, and nothing can be changed through it. A person sees the metrics as charts at `/`.
+ * The admin listener: for monitoring, on its own port, separate from the public routes. It accepts only GET and HEAD and
+ * reads no body; nothing can be changed through it. The page at `/` shows the metrics as charts.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,26 +11,26 @@ import type { ConsoleState, Figures } from './figures/console-state.js'
 interface AdminOptions {
   readonly host: string
   readonly port: number
-  /** Why the service is not ready, one reason each; none when it is. */
+  /** The reasons why the service is not ready; empty if it is ready. */
   readonly notReadyReasons: () => readonly string[]
-  /** Metrics, with the content type of their text, and the page's figures of them. */
+  /** The metrics as text, its content type, and the page's figures computed from the metrics. */
   readonly metrics: { readonly contentType: string; read(): Promise<string>; figures(sinceS: number): Promise<Figures> }
-  /** Where the console's page of the topics is; undefined where it is turned off. */
+  /** The address of the console's topics page; undefined if it is turned off. */
   readonly topicsPage: () => ConsoleState['topicsPage']
-  /** The API description, JSON. */
+  /** The API description as JSON. */
   readonly description: () => string
 }
 
 export interface Admin {
-  /** The real one, even if 0 was requested. */
+  /** The actual port, even if 0 was requested. */
   readonly port: number
   close(): Promise<void>
 }
 
-/** Enough for a monitoring system and a few people; further connections are refused. */
+/** Enough for a monitoring system and a few people; more connections are refused. */
 const connectionsMax = 100
 
-/** Enough for one line and some headers. */
+/** Enough time for one line and a few headers. */
 const requestMsMax = 5000
 
 function answer(res: ServerResponse, status: number, type: string, body: string): void {
@@ -55,15 +55,15 @@ function fileRequestOf({ headers }: IncomingMessage): FileRequest {
   return { ifNoneMatch: headers['if-none-match'] ?? '', acceptEncoding: String(encodings ?? '') }
 }
 
-/** Where the files of the page at `/` are. */
+/** The path below which the files of the page at `/` are served. */
 const filesPath = '/console/'
 
-/** Resolves when it accepts connections. @throws Error when the address cannot be listened on */
+/** Resolves when the listener accepts connections. @throws Error if the address cannot be bound */
 export function startAdmin(options: AdminOptions): Promise<Admin> {
   const { host, port, notReadyReasons, metrics, topicsPage, description } = options
   const site = loadSite('service')
 
-  /** @param query with `since`, it has only later moments */
+  /** @param query if it has `since`, only later moments are returned */
   async function consoleState(query: string): Promise<ConsoleState> {
     const figures = await metrics.figures(Number(new URLSearchParams(query).get('since') ?? 0))
     const nowS = Date.now() / 1000

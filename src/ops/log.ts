@@ -1,9 +1,9 @@
 /**
- * The log: one JSON line per event on standard output, never a token, never a value; on a terminal the same in a form
- * for people. Each process writes its own lines; up to 4,096 bytes, lines of several processes on one pipe never mix.
+ * The log: one JSON line per event on standard output, never a token, never a value; a terminal gets a readable form of
+ * it. Each process writes its own lines; lines of up to 4,096 bytes from several processes on one pipe never mix.
  *
- * A line is written at once, so that the last lines of a process are not lost. A line that cannot be written is dropped
- * and counted, and the next one that can be is followed by a line with the number of lost lines.
+ * A line is written immediately, so that the last lines of a process are not lost. A line that cannot be written is
+ * dropped and counted. After the next line that can be written, another line reports the number of lost lines.
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../base/exit-codes.js'
@@ -12,7 +12,7 @@ import { onTerminal, print } from './output.js'
 
 export type { Logger }
 
-/** Syslog priorities by pino's levels, for the journal: it takes `<N>` before a line. */
+/** Syslog priorities by pino's levels, for the journal, which reads `<N>` at the start of a line. */
 const journalPriorities: Readonly<Record<number, number>> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 }
 
 /** systemd sets this for services whose output goes to the journal. */
@@ -26,10 +26,10 @@ const toJournal: Format = (line) => `<${journalPriorities[Number(levelOf.exec(li
 
 const format: Format = onTerminal ? await formatForPeople() : inJournal ? toJournal : (line) => line
 
-/** Loaded only where a person reads the log. */
+/** Loads the formatter, which only a log on a terminal needs. */
 async function formatForPeople(): Promise<Format> {
   const { prettyFactory } = await import('pino-pretty')
-  // All settings in one line are not for people: `topicd settings` prints them.
+  // All settings in one line are unreadable; `topicd settings` prints them.
   return prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: 'config' }) as Format
 }
 
@@ -39,9 +39,9 @@ export function logLinesDropped(): number {
   return dropped
 }
 
-/** @param role of the process that writes: "primary", "worker" or "tool" */
+/** @param role the role of this process, such as "primary", "worker" or "tool" */
 export function createLog(role: string): Logger {
-  /** Dropped lines that no line has reported yet. */
+  /** The number of dropped lines that have not been reported yet. */
   let unreported = 0
   function write(line: string): void {
     if (!print(format(line))) {
@@ -56,7 +56,7 @@ export function createLog(role: string): Logger {
     }
   }
   const { pid } = process
-  // A terminal's format has a place for a name.
+  // The terminal format shows the member `name`.
   const log = pino(
     { base: onTerminal ? { name: role, pid } : { pid, role }, timestamp: pino.stdTimeFunctions.isoTime },
     { write },
@@ -64,7 +64,7 @@ export function createLog(role: string): Logger {
   return log
 }
 
-/** The members of a line about a failure. One of the store is the machine's: its stack says nothing. */
+/** The members of a line about a failure. A store failure is a fault of the machine, so its stack is omitted. */
 export function failureMembers(error: unknown): { readonly reason: string } | { readonly err: unknown } {
   return error instanceof StoreError ? { reason: error.message } : { err: error }
 }

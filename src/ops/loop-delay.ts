@@ -1,4 +1,4 @@
-/** How late the timers of this process are. Node's histogram forgets only by a reset: two readers would interfere. */
+/** The delay of this process's timers. Node's histogram forgets only when it is reset, so two readers would interfere. */
 
 /** Seconds. */
 export interface LoopDelay {
@@ -9,23 +9,23 @@ export interface LoopDelay {
 
 const sampleMs = 20
 
-/** How long a sample counts: the usual interval at which a monitoring system reads. */
+/** The time that a sample counts: the usual interval at which a monitoring system reads. */
 const windowMs = 15_000
 
-/** The number of samples when no timer is late; later ones leave more room. */
+/** The number of samples if no timer is late; there are fewer if timers are late. */
 const samplesMax = windowMs / sampleMs
 
 export class LoopDelays {
   readonly #samples: { readonly atMs: number; readonly lateMs: number }[] = []
 
-  /** Counts missed timers as well: a stall weighs as much as it lasted. @param nowMs of a clock that never goes back */
+  /** Also counts missed timers, so that a stall weighs as much as it lasted. @param nowMs of a clock that never runs backwards */
   record(nowMs: number, lateMs: number): void {
     const missed = Math.min(Math.floor(lateMs / sampleMs), samplesMax - 1)
     for (let timer = missed; timer >= 0; timer--) this.#samples.push({ atMs: nowMs, lateMs: lateMs - timer * sampleMs })
     this.#samples.splice(0, this.#samples.length - samplesMax)
   }
 
-  /** Changes nothing, so any number of readers see the same. All 0 without a sample. */
+  /** Changes nothing, so any number of readers get the same result. All values are 0 if there is no sample. */
   read(nowMs: number): LoopDelay {
     const recent = this.#samples.filter(({ atMs }) => atMs > nowMs - windowMs)
     const late = recent.map(({ lateMs }) => lateMs).sort((a, b) => a - b)
@@ -34,7 +34,7 @@ export class LoopDelays {
   }
 }
 
-/** Starts to sample, until the process ends. @returns reads the last 15 s */
+/** Starts to sample until the process exits. @returns a function that reads the last 15 s */
 export function watchLoop(): () => LoopDelay {
   const delays = new LoopDelays()
   let lastMs = performance.now()

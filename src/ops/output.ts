@@ -1,9 +1,9 @@
 /**
  * Standard output, for the log and other output of the service. A write never throws and never waits: a full disk, a
- * closed terminal, or a reader that has gone or has stopped reading must neither end nor block a service.
+ * closed terminal, or a reader that has exited or stopped reading must neither stop nor block a service.
  *
- * If standard output is a pipe or a terminal, it is opened once more for this process alone, in non-blocking mode: the
- * mode belongs to the opened file, which other programs may share.
+ * If standard output is a pipe or a terminal, it is opened again for this process alone, in non-blocking mode: the mode
+ * belongs to the open file, which other programs may share.
  */
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
@@ -12,10 +12,10 @@ export const onTerminal = isatty(1)
 
 const descriptor = openUnblocking()
 
-/** True if the last line was written only in part, so that the next one must begin with a line feed. */
+/** True if only part of the last line was written, so that the next line must start with a line feed. */
 let torn = false
 
-/** Writes `text`, which ends with a line feed, at once. False when it could not be written, or only in part. */
+/** Immediately writes `text`, which ends with a line feed. Returns false if not all of it could be written. */
 export function print(text: string): boolean {
   const bytes = Buffer.from(torn ? `\n${text}` : text)
   let written = 0
@@ -34,11 +34,11 @@ function openUnblocking(): number {
     try {
       return openSync('/proc/self/fd/1', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
     } catch {
-      // Another account's pipe, one whose reader has gone, or a system without /proc.
+      // The pipe belongs to another account, its reader has exited, or the system has no /proc.
     }
   }
-  // The access is enough: Node makes pipes and sockets, such as the journal's, non-blocking. Files never block for
-  // long.
+  // Accessing the stream is enough: Node sets pipes and sockets, such as the journal's, to non-blocking. Files never
+  // block for long.
   void process.stdout
   return 1
 }
@@ -53,7 +53,7 @@ function isPipe(): boolean {
 
 const terminals = [0, 1, 2].filter((descriptor) => isatty(descriptor))
 
-// At exit Node restores the terminals' modes, and aborts if a terminal has gone; it skips closed descriptors.
+// At exit Node restores the terminals' modes, and aborts if a terminal no longer exists; it skips closed descriptors.
 process.on('exit', () => {
   for (const descriptor of terminals) if (!isatty(descriptor)) closeSync(descriptor)
 })

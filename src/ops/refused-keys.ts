@@ -1,4 +1,4 @@
-/** Logs refused API keys: one line per second with their number, so that bad requests cannot flood the log. */
+/** Logs rejected API keys: one line per second with their number, so that bad requests cannot flood the log. */
 import type { Logger } from './log.js'
 
 const intervalMs = 1000
@@ -12,7 +12,7 @@ export class RefusedKeys {
     if (this.#count++ === 0) setTimeout(() => this.flush(), intervalMs)
   }
 
-  /** Logs those that no line has reported yet. */
+  /** Logs the keys that have not been reported yet. */
   flush(): void {
     if (this.#count > 0) this.log.warn({ count: this.#count }, 'API key refused')
     this.#count = 0

@@ -1,6 +1,6 @@
 /**
- * Certificates: one and its key are checked before anything listens, since the HTTP library reports only a failure, not its
- * cause; and the expiry of the one in use is watched.
+ * Certificates: a certificate and its key are checked before anything listens, because the HTTP library reports a failure
+ * without its cause. The expiry of the certificate in use is watched.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ export interface Certificate {
   readonly expiresMs: number
 }
 
-/** @throws Error that names the file and what is wrong with it */
+/** @throws Error that names the file and its problem */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const cert = read('--tls-cert', certFile)
   const key = read('--tls-key', keyFile)
@@ -44,9 +44,9 @@ function read(flag: string, file: string): Buffer {
 }
 
 interface CertificateWatch {
-  /** From now on this certificate is in use, or none; checks it at once. */
+  /** Sets the certificate in use, if any, and checks it immediately. */
   use(certificate: Certificate | undefined): void
-  /** When it expires, in ms since the epoch; undefined without a certificate. */
+  /** The expiry as Unix time in ms; undefined without a certificate. */
   expiresMs(): number | undefined
 }
 
@@ -55,7 +55,7 @@ const dayMs = 24 * 60 * 60 * 1000
 /** A certificate that expires within this time is worth one warning per day. */
 const warningMs = 7 * dayMs
 
-/** Of the certificate in use: checked daily to warn in time, months after the start, and for metrics. */
+/** Watches the certificate in use: a daily check warns in time, even months after the start, and metrics show its expiry. */
 export function watchCertificate(log: Pick<Logger, 'warn'>, checkMs = dayMs): CertificateWatch {
   let used: Certificate | undefined
 

@@ -1,13 +1,13 @@
 /**
- * The answer of `/console/state`: all that the page at `/` of the admin listener shows, ready to draw. Durations are in
- * seconds, times in seconds since the epoch by the service's clock, and unknown figures are missing. The page may be of
- * another build, so members are added, never changed. The page takes these types and loads nothing.
+ * The response of `/console/state`: everything that the page at `/` of the admin listener shows, ready to draw. Durations
+ * are in seconds, times are Unix times in seconds by the service's clock, and unknown figures are missing. The page may
+ * belong to another build, so members are added, never changed. The page imports only the types of this file.
  */
 
-/** Numbers by a label, such as the route. */
+/** Numbers by label, such as the route. */
 export type ByLabel = Readonly<Record<string, number>>
 
-/** Members of a moment that are the sums of one metric each. */
+/** The members of a moment that are the sum of one metric each. */
 export const momentGauges = {
   writesInFlight: 'topicd_writes_in_flight',
   connections: 'topicd_connections',
@@ -20,7 +20,7 @@ export const momentGauges = {
   diskFreeBytesMin: 'topicd_disk_free_bytes_min',
 } as const
 
-/** Members of the facts that are the sums of one metric each. */
+/** The members of the facts that are the sum of one metric each. */
 export const factGauges = {
   startedS: 'process_start_time_seconds',
   workers: 'topicd_workers',
@@ -39,24 +39,24 @@ export const factGauges = {
 
 export interface Moment extends Readonly<Partial<Record<keyof typeof momentGauges, number>>> {
   readonly atS: number
-  /** Per second, by the class of the status; redirections and the like count as 2xx. */
+  /** Responses per second, by class of status; all statuses below 400 count as 2xx. */
   readonly responses?: ByLabel | undefined
   /** Responses per second, by route. */
   readonly routes?: ByLabel | undefined
-  /** Over the last 30 s, as the two below. */
+  /** This member and the next two cover the last 30 s. */
   readonly latencyS?: Quantiles | undefined
   readonly commitS?: Quantiles | undefined
   readonly writesPerCommit?: number | undefined
-  /** By worker, such as `worker 4711`, as the one below: an object whose names are large numbers may be a large array. */
+  /** Like the next member by worker, such as `worker 4711`; engines may store an object with large numeric names as a large array. */
   readonly workerResidentBytes?: ByLabel
   readonly workerLoopDelayS?: ByLabel
 }
 
 export interface Quantiles {
-  /** Undefined without values. */
+  /** Undefined if there are no values. */
   readonly p50: number | undefined
   readonly p99: number | undefined
-  /** Values below the first bound, or above the last one, are not told apart. */
+  /** The first and the last bound: values below or above them are indistinguishable. */
   readonly leastS: number
   readonly mostS: number
 }
@@ -64,9 +64,9 @@ export interface Quantiles {
 export interface Facts extends Readonly<Partial<Record<keyof typeof factGauges, number>>> {
   readonly version?: string | undefined
   readonly node?: string | undefined
-  /** Workers by their version. */
+  /** The number of workers by version. */
   readonly workerVersions: ByLabel
-  /** In the last ten minutes, as the one below. */
+  /** In the last ten minutes, like the next member. */
   readonly recentWorkerRestarts: number
   readonly recentWriterRestarts: number
 }
@@ -78,14 +78,14 @@ interface KeyUse {
   readonly requests: number
 }
 
-/** The part of the answer that is computed from metrics. */
+/** The part of the response that is computed from metrics. */
 export interface Figures {
   readonly facts?: Facts | undefined
-  /** Ascending: those after the time that the page has named, of the last ten minutes. */
+  /** The moments of the last ten minutes after the time given by the page, in ascending order. */
   readonly moments: readonly Moment[]
-  /** The busiest API keys with requests in the last ten minutes, the busiest first. */
+  /** The busiest API keys of the last ten minutes, in descending order. */
   readonly keys: readonly (KeyUse & { readonly key: string })[]
-  /** All other such keys together. */
+  /** All other keys used in that time together. */
   readonly otherKeys?: KeyUse & { readonly count: number }
   /** In the last ten minutes, by code. */
   readonly refusals: ByLabel
@@ -93,7 +93,7 @@ export interface Figures {
 
 interface PageAddress {
   readonly scheme: 'http' | 'https'
-  /** Where the service listens. */
+  /** The host that the service listens on. */
   readonly host: string
   readonly port: number
   readonly path: string
@@ -101,9 +101,9 @@ interface PageAddress {
 
 export interface ConsoleState extends Figures {
   readonly nowS: number
-  /** Why the service is not ready; none if it is. */
+  /** The reasons why the service is not ready; empty if it is ready. */
   readonly notReadyReasons: readonly string[]
-  /** The console's page of the topics; undefined if it is turned off. */
+  /** The console's topics page; undefined if it is turned off. */
   readonly topicsPage: PageAddress | undefined
   /** The page of 1.0.0 stops if this is missing. */
   readonly runs: readonly []

@@ -1,4 +1,4 @@
-/** Counters at one time, and their increase between two. */
+/** Counters at one time, and their increase between two times. */
 import type { ByLabel } from './console-state.js'
 import type { MetricSums } from './metric-sums.js'
 
@@ -32,7 +32,7 @@ export function countsOf(sums: MetricSums): Counts {
   return Object.fromEntries(counts) as Counts
 }
 
-/** By label; a new label counts from 0. Undefined if a count has fallen, as with reports of a strange build. */
+/** The increase by label; a new label counts from 0. Undefined if a count has fallen, for example in another build's reports. */
 export function increase(counter: Counter, before: Counts, now: Counts): ByLabel | undefined {
   const increases = [...now[counter]].map(
     ([label, count]) => [label, count - (before[counter].get(label) ?? 0)] as const,

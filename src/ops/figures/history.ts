@@ -1,7 +1,7 @@
 /**
- * The last ten minutes of figures for the console's page of the service, in the primary's memory, so that the charts of a
- * page that is opened do not begin empty. The service's own samples stay for ten minutes; a page's, which may be a second
- * apart, only for as long as quantiles reach back, because the page keeps their moments.
+ * The last ten minutes of figures for the console's service page, in the primary's memory, so that charts have history when
+ * the page is opened. The service's own samples stay for ten minutes. A page's samples may be one second apart; they stay
+ * only while quantiles need them, because the page keeps their moments.
  */
 import type { Metric } from '../metrics/metric.js'
 import { type ByLabel, type Figures, factGauges, type Moment } from './console-state.js'
@@ -9,12 +9,12 @@ import { type Counter, countsOf, increase } from './counts.js'
 import { MetricSums } from './metric-sums.js'
 import { momentOf, perSecond, type Sample, windowS, windowStart } from './moment.js'
 
-/** Between the service's own samples. Taking one costs the primary 4 ms, 0.1 % of its time. */
+/** The interval between the service's own samples. A sample costs the primary 4 ms, 0.1 % of its time. */
 export const sampleMs = 5000
 
 const historyS = 600
 
-/** As many as one sees at a glance. */
+/** As many as a person can take in at a glance. */
 const keysNamedMax = 10
 
 interface KeptSample extends Sample {
@@ -24,13 +24,13 @@ interface KeptSample extends Sample {
 
 export class FiguresHistory {
   #samples: readonly KeptSample[] = []
-  /** Of the last sample for a page. */
+  /** From the last sample for a page. */
   #now: Omit<Figures, 'moments'> = { keys: [], refusals: {} }
 
-  /** @param metrics of all processes; for a page, those of the store are among them */
+  /** @param metrics of all processes; for a page, they include the store's metrics */
   add(atS: number, metrics: readonly Metric[], isForPage: boolean): void {
     const sums = new MetricSums(metrics)
-    // If the clock was set back, it starts over.
+    // If the clock was set back, the history starts over.
     const before = atS > this.#lastS ? this.#samples : []
     const earlier = before.filter((of) => atS - of.atS < (of.isForPage ? windowS + 2 : historyS))
     const sample = { atS, counts: countsOf(sums) }
@@ -38,7 +38,7 @@ export class FiguresHistory {
     if (isForPage) this.#now = figuresOf(sample, sums, earlier)
   }
 
-  /** @param sinceS only later moments are wanted; all of them if it is later itself, as after a clock was set back */
+  /** @param sinceS only later moments are returned; if it lies in the future, for example after a clock was set back, all */
   figures(sinceS: number): Figures {
     const moments = this.#samples.map(({ moment }) => moment)
     return { ...this.#now, moments: moments.filter(({ atS }) => atS > sinceS || sinceS > this.#lastS) }
@@ -67,7 +67,7 @@ function figuresOf(now: Sample, sums: MetricSums, earlier: readonly Sample[]): O
   }
 }
 
-/** @param requests of the last ten minutes, by key @param rates of the last 30 s */
+/** @param requests in the last ten minutes, by key @param rates over the last 30 s, by key */
 function keyUse(requests: ByLabel, rates: ByLabel): Pick<Figures, 'keys' | 'otherKeys'> {
   const used = Object.entries(requests)
     .filter(([, count]) => count > 0)

@@ -22,7 +22,7 @@ export class MetricSums {
     return this.#samples.get(name)?.[0]?.labels
   }
 
-  /** The sum by labels. @param labelOf which one, from the labels of a sample */
+  /** The sums by label. @param labelOf selects the label from the labels of a sample */
   by(name: string, labelOf: (labels: Sample['labels']) => string | undefined): ReadonlyMap<string, number> {
     const sums = new Map<string, number>()
     for (const { labels, value } of this.#samples.get(name) ?? []) {
@@ -32,7 +32,7 @@ export class MetricSums {
     return sums
   }
 
-  /** The sums of several metrics, each under its member; without those that no process reports. */
+  /** The sums of several metrics, each under its member; metrics that no process reports are omitted. */
   totals<Member extends string>(names: Readonly<Record<Member, string>>): Partial<Record<Member, number>> {
     const totals = Object.entries<string>(names).flatMap(([member, name]) =>
       this.#samples.has(name) ? [[member, this.by(name, () => '').get('')]] : [],

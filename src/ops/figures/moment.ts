@@ -1,6 +1,6 @@
 /**
- * One moment of the charts: gauges as they were read, rates since the sample before, and quantiles and means since the
- * sample of about 30 s before, because two seconds have too few values for them.
+ * One moment of the charts: gauges as they were read, rates relative to the previous sample, and quantiles and means over
+ * about 30 s, because two seconds contain too few values for them.
  */
 import { type ByLabel, type Moment, momentGauges, type Quantiles } from './console-state.js'
 import { type Counter, type Counts, increase } from './counts.js'
@@ -8,18 +8,18 @@ import type { MetricSums } from './metric-sums.js'
 import { quantilesOf } from './quantiles.js'
 
 export interface Sample {
-  /** Seconds since the epoch. */
+  /** Unix time in seconds. */
   readonly atS: number
   readonly counts: Counts
 }
 
-/** Quantiles and means cover this time. */
+/** The time covered by quantiles and means. */
 export const windowS = 30
 
-/** Over less time, a rate would tell more of the workers' response times than of the service. */
+/** Over a shorter time, a rate would show the workers' response times rather than the service's load. */
 const rateSMin = 1
 
-/** After a longer pause, the mean would tell nothing of now. The service's own samples are 5 s apart. */
+/** Over a longer time, a rate would not show the present load. The service's own samples are 5 s apart. */
 const rateSMax = 8
 
 /** The first sample of the last 30 s. @param earlier ascending */
@@ -54,7 +54,7 @@ export function perSecond(counter: Counter, before: Sample, now: Sample): ByLabe
   return counts && Object.fromEntries(Object.entries(counts).map(([label, count]) => [label, count / seconds]))
 }
 
-/** Undefined while processes of builds with other bounds report. */
+/** Undefined while processes of builds with different bounds report. */
 function quantilesSince(histogram: Counter, before: Sample, now: Sample): Quantiles | undefined {
   const known = before.counts[histogram].size
   if (known !== 0 && known !== now.counts[histogram].size) return undefined

@@ -1,7 +1,7 @@
-/** Quantiles of the values that a histogram has counted, as histogram_quantile of Prometheus estimates them. */
+/** Quantiles of a histogram's values, estimated like histogram_quantile in Prometheus. */
 import type { ByLabel, Quantiles } from './console-state.js'
 
-/** @param counts by upper bound, each including all lower values, as in the label `le` */
+/** @param counts by upper bound, as in the label `le`; each count includes all lower values */
 export function quantilesOf(counts: ByLabel): Quantiles {
   const buckets = Object.entries(counts)
     .map(([le, count]) => ({ bound: Number(le.replace('+Inf', 'Infinity')), count }))
@@ -15,7 +15,7 @@ export function quantilesOf(counts: ByLabel): Quantiles {
   }
 }
 
-/** Assumes evenly spread values in a bucket; beyond the last finite bound, it is that one. Undefined without values. */
+/** Assumes evenly spread values in a bucket. Beyond the last finite bound, it returns that bound. Undefined without values. */
 function quantile(
   share: number,
   buckets: readonly { readonly bound: number; readonly count: number }[],

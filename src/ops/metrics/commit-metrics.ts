@@ -1,4 +1,4 @@
-/** The rows of the writer and the workers. With LMDB only the writer commits and removes: workers leave most out. */
+/** The rows of the writer and the workers. With LMDB only the writer commits and removes, so workers omit most rows. */
 import type { StoreMonitor } from '../../store/monitoring.js'
 import { counter, gauge, histogram, type Table } from './metric.js'
 
@@ -19,7 +19,7 @@ export const commitTable: Table<CommitSources> = {
   ),
   topicd_writes_total: counter('Writes given to the store.', ({ store }) => store.commits?.writes),
   topicd_writes_failed_total: counter('Writes whose commit failed.', ({ store }) => store.commits?.failed),
-  // A worker with LMDB has none, also while there is no writer.
+  // With LMDB a worker has no such writes, even while no writer runs.
   topicd_writes_in_flight: gauge('Writes waiting for their commit.', ({ store }) => store.commits?.inFlight ?? 0),
   topicd_commit_duration_seconds: histogram(
     'Time that a commit took, from its first write until it was on disk.',

@@ -1,7 +1,7 @@
 /**
- * The rows of a table of metrics, and their values at one moment, in the form that prom-client sums and prints. Each process
+ * The rows of a table of metrics, and a snapshot of their values, in the form that prom-client sums and prints. Each process
  * evaluates one table when the primary requests it. The tables are in worker-metrics.ts, writer-metrics.ts and
- * service-metrics.ts. Whatever is read here costs nothing until then.
+ * service-metrics.ts. Reading a row costs nothing until then.
  */
 import type { HistogramStats } from '../../base/histogram.js'
 
@@ -13,10 +13,10 @@ export type Reading<Value> = Value | readonly (readonly [labels: Labels, value: 
 type Read<Sources, Value> = (sources: Sources) => Reading<Value> | undefined
 
 interface Row<Sources> {
-  /** After the end of a process its counters and histograms stay in the sums, and its gauges do not. */
+  /** When a process exits, its counters and histograms stay in the sums, and its gauges are dropped. */
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  /** How the values of several processes become one. */
+  /** Combines the values of several processes. */
   readonly aggregator: 'sum' | 'max'
   readonly read: Read<Sources, number | HistogramStats>
 }
@@ -26,11 +26,11 @@ export type Table<Sources> = Readonly<Record<string, Row<Sources>>>
 interface Sample {
   readonly labels: Labels
   readonly value: number
-  /** Of a histogram, the name with its suffix. */
+  /** For a histogram: the name with its suffix. */
   readonly metricName?: string
 }
 
-/** A metric of one process, or of several. Its sender may be of another build, so members are added, never changed. */
+/** A metric of one or several processes. Its sender may belong to another build, so members are added, never changed. */
 export interface Metric extends Omit<Row<never>, 'read'> {
   readonly name: string
   readonly values: readonly Sample[]
@@ -67,7 +67,7 @@ export function evaluate<Sources>(table: Table<Sources>, sources: Sources): Metr
   })
 }
 
-/** A histogram's buckets, cumulative as Prometheus expects them, with its sum and count. */
+/** A histogram's buckets, cumulative as Prometheus expects, with its sum and count. */
 function histogramSamples(name: string, labels: Labels, { bounds, counts, sum }: HistogramStats): Sample[] {
   let count = 0
   const buckets = counts.map((inBucket, index) => {

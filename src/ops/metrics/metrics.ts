@@ -1,9 +1,9 @@
 /**
- * Metrics in Prometheus's text format: what each process reports of its own table, summed by name, and the primary's table.
- * A process says itself what its metrics are, so those of another build are shown as well. Between two readings only the
- * counts of processes that have ended are kept, so that no counter falls when a process is replaced.
+ * Metrics in Prometheus's text format: the reports of all processes, summed by name, and the primary's own table. A report
+ * describes its metrics, so metrics of another build are shown as well. Between readings only the counts of exited
+ * processes are kept, so that no counter falls when a process is replaced.
  *
- * What a killed process counted since the last reading is lost.
+ * Counts that a killed process made after the last reading are lost.
  */
 import { AggregatorRegistry } from 'prom-client'
 import { KeyLabels } from '../../auth/key-counts.js'
@@ -14,35 +14,35 @@ import { evaluate, type Metric } from './metric.js'
 import { readUsage } from './process-metrics.js'
 import { type Reload, type Reporter, type ServiceSources, serviceTable } from './service-metrics.js'
 
-/** How long a scrape waits for a process; of a slower one, the last report counts. */
+/** Maximum time that a scrape waits for a process; for a slower process, its last report counts. */
 const reportMsMax = 1000
 
-/** However many pages are open. */
+/** Applies to all open pages together. */
 const pageSampleMsMin = 1000
 
 interface MetricsOptions extends Omit<ServiceSources, 'usage' | 'reload'> {
   readonly log: Logger
 }
 
-/** The metrics of a service, whose processes are passed to `watch` as they are started. */
+/** The metrics of a service. Pass each process to `watch` when it is started. */
 export class Metrics {
   readonly contentType = AggregatorRegistry.PROMETHEUS_CONTENT_TYPE
   readonly #watched = new Set<Reporter>()
   readonly #keyLabels = new KeyLabels()
   readonly #history = new FiguresHistory()
-  /** The sums over all processes that have ended. */
+  /** The sums over all exited processes. */
   #ended: readonly Metric[] = []
   #reading: Promise<string> | undefined
-  /** For a page; for a second after it, no other is taken. */
+  /** The last sample for a page; the next one is taken a second later at the earliest. */
   #sampling: Promise<void> | undefined
-  /** The last collection: one at a time, because each process has one place for its last report. */
+  /** The last collection. Only one runs at a time, because each process has one place for its last report. */
   #collected: Promise<unknown> = Promise.resolve()
-  /** As `process_start_time_seconds`, so that a reader can tell the start from a reload. */
+  /** Initially equal to `process_start_time_seconds`, so that a reader can tell the start from a reload. */
   #reload: Reload = { successful: true, successMs: performance.timeOrigin }
 
   constructor(private readonly options: MetricsOptions) {}
 
-  /** From now on the reports of a worker or a writer count, and its counts even after its end. */
+  /** Includes the reports of a worker or a writer, and its counts even after it exits. */
   watch(reporter: Reporter): void {
     this.#watched.add(reporter)
     void reporter.ended.then(() => this.#retire(reporter))
@@ -52,7 +52,7 @@ export class Metrics {
     this.#reload = { successful, successMs: successful ? Date.now() : this.#reload.successMs }
   }
 
-  /** Requests the report of every process and returns the text. Concurrent calls share one reading. */
+  /** Requests a report from every process and returns the text. Concurrent calls share one reading. */
   read(): Promise<string> {
     this.#reading ??= this.#inTurn(() => this.#collect(true))
       .then((metrics) => summed(metrics).metrics())
@@ -60,11 +60,11 @@ export class Metrics {
     return this.#reading
   }
 
-  /** Adds the present metrics to the history; those of the store, which may cost most, only for a page. Never rejects. */
+  /** Adds the present metrics to the history; the store's metrics, which may cost most, only for a page. Never rejects. */
   async remember(isForPage = false): Promise<void> {
     try {
       await this.#inTurn(async () => {
-        // Processes that work answer within milliseconds; for others, their last report counts.
+        // Working processes respond within milliseconds; for all others, the last report counts.
         const atS = Date.now() / 1000
         this.#history.add(atS, await this.#collect(isForPage), isForPage)
       })
@@ -73,7 +73,7 @@ export class Metrics {
     }
   }
 
-  /** The figures of now and, of the last ten minutes, the moments after `sinceS`. Pages share samples. Never rejects. */
+  /** The present figures, and the moments after `sinceS` within the last ten minutes. Pages share samples. Never rejects. */
   async figures(sinceS: number): Promise<Figures> {
     this.#sampling ??= this.remember(true).finally(() =>
       setTimeout(() => (this.#sampling = undefined), pageSampleMsMin).unref(),
@@ -88,7 +88,7 @@ export class Metrics {
       const metrics = [...this.#ended, ...this.#reportOf(reporter).filter(outlivesProcess)]
       this.#ended = summed(metrics).getMetricsAsArray() as unknown as Metric[]
     } catch (error) {
-      // A process of another build may report in another form: only its counts are lost.
+      // A process of another build may use another report format; only its counts are lost.
       this.options.log.error({ err: error }, 'the counts of a process that ended are lost')
     }
   }
@@ -99,7 +99,7 @@ export class Metrics {
     return result
   }
 
-  /** @param withStore also requests the metrics of the store, of one worker */
+  /** @param withStore also requests the store's metrics from one worker */
   async #collect(withStore: boolean): Promise<readonly Metric[]> {
     const { workers, writers } = this.options
     const writer = writers?.current()
@@ -110,7 +110,7 @@ export class Metrics {
     await Promise.all(current.map(ask))
     const [first] = current
     if (withStore && first !== undefined && !this.#watched.has(first)) {
-      // It has ended, and the metrics of the store with it.
+      // The worker that was to report the store's metrics has exited, so ask another.
       const next = workers.serving().find((worker) => answered.get(worker) === true)
       await next?.requestMetrics(true, reportMsMax)
     }
@@ -124,7 +124,7 @@ export class Metrics {
     return [...reported, ...this.#ended, ...own]
   }
 
-  /** The last report of a process, with the labels that its keys have in the whole service. */
+  /** The last report of a process, with the service-wide labels of its keys. */
   #reportOf({ metrics = [] }: Reporter): readonly Metric[] {
     return metrics.map((metric) => {
       const values = metric.values.map((sample) => {
@@ -138,7 +138,7 @@ export class Metrics {
   }
 }
 
-/** Metrics of one name become one, and samples of one name with the same labels. */
+/** Merges metrics with the same name, and their samples with the same labels. */
 function summed(metrics: readonly Metric[]): ReturnType<typeof AggregatorRegistry.aggregate> {
   return AggregatorRegistry.aggregate([metrics])
 }
@@ -147,7 +147,7 @@ function outlivesProcess({ type }: Metric): boolean {
   return type !== 'gauge'
 }
 
-/** Without the values of the process alone: if it does not answer, its present ones are not known. */
+/** Drops the per-process values: if the process does not respond, its present values are unknown. */
 function withoutOwn(metric: Metric): Metric {
   return { ...metric, values: metric.values.filter(({ labels }) => labels.pid === undefined) }
 }

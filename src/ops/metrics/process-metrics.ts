@@ -1,4 +1,4 @@
-/** The part of the tables that all processes share: the resources that each uses. */
+/** The part that the tables of all processes share: resource usage. */
 import { readdirSync } from 'node:fs'
 import { descriptorsMax } from '../../http/connections.js'
 import { logLinesDropped } from '../log.js'
@@ -9,7 +9,7 @@ interface Usage {
   readonly cpu: { readonly user: number; readonly system: number }
   /** In bytes. */
   readonly memory: { readonly rss: number; readonly heapUsed: number }
-  /** File descriptors: how many are open, and how many may be; undefined where the system does not say. */
+  /** Open file descriptors and their limit; undefined if the system does not report them. */
   readonly descriptors: { readonly open: number | undefined; readonly max: number | undefined }
 }
 
@@ -46,7 +46,7 @@ export function readUsage(): Usage {
 
 function countDescriptors(): number | undefined {
   try {
-    // The listing itself uses one.
+    // The listing itself uses one descriptor.
     return readdirSync('/proc/self/fd').length - 1
   } catch {
     return undefined

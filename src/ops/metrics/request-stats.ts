@@ -1,12 +1,12 @@
-/** The answers of one worker, counted as they are sent, which costs nanoseconds each; worker-metrics.ts reads them. */
+/** Counts the responses of one worker as they are sent, at a cost of nanoseconds each. worker-metrics.ts reads the counts. */
 import type { Access } from '../../auth/access.js'
 import { createHistogram, type Histogram, secondsBounds } from '../../base/histogram.js'
 import type { Answer, Answered, CloseCause } from '../../http/answer.js'
 
 export interface RouteCounts {
-  /** How many, by status. */
+  /** The number of responses by status. */
   readonly statuses: Float64Array
-  /** From the headers' arrival to the answer. */
+  /** The time from the arrival of the headers to the response. */
   readonly seconds: Histogram
   bytesIn: number
   bytesOut: number
@@ -15,11 +15,11 @@ export interface RouteCounts {
 export interface RequestCounter {
   answered(request: Answered<Pick<Access, 'count'>>, answer: Answer): void
   closed(cause: CloseCause): void
-  /** Counts what was refused within an answer. @param code why */
+  /** Counts an operation rejected within a response. @param code the error code */
   refused(code: string): void
-  /** By the routes' whole paths; live. */
+  /** By the full path of the route; live. */
   readonly routes: ReadonlyMap<string, Readonly<RouteCounts>>
-  /** Refusals by their code, also those of operations within an answer, and connections closed without an answer by the cause. */
+  /** Rejected requests and operations by error code, and connections closed without a response by cause. */
   readonly rejected: ReadonlyMap<string, number>
 }
 
@@ -33,7 +33,7 @@ function emptyCounts(): RouteCounts {
   return { statuses: new Float64Array(statusesMax), seconds, bytesIn: 0, bytesOut: 0 }
 }
 
-/** @param paths those of the routes, base path included */
+/** @param paths the paths of the routes, including the base path */
 export function createRequestCounter(paths: readonly string[]): RequestCounter {
   const other = emptyCounts()
   const routes = new Map([...paths.map((path) => [path, emptyCounts()] as const), [otherRoute, other]])

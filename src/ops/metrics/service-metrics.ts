@@ -1,15 +1,15 @@
-/** The table of the primary: the service as a whole, and what only the primary measures of its own process. */
+/** The table of the primary: the service as a whole, and the primary's own process. */
 import { version } from '../../base/version.js'
 import { counter, gauge, type Metric, type Reading, secondsOf, type Table } from './metric.js'
 import { type ProcessSources, processTable } from './process-metrics.js'
 
-/** A worker or a writer, as far as it matters here. */
+/** A worker or a writer, reduced to the members needed here. */
 export interface Reporter {
   readonly version: string | undefined
-  /** Its last report. */
+  /** The last report. */
   readonly metrics: readonly Metric[] | undefined
   readonly ended: Promise<unknown>
-  /** Requests a report, with `stored` also of the store; resolves when it has come, or after `withinMs`. @returns whether it has */
+  /** Requests a report, which includes the store if `stored` is set. @returns whether the report arrived within `withinMs` */
   requestMetrics(stored: boolean, withinMs: number): Promise<boolean>
 }
 
@@ -28,7 +28,7 @@ export interface ServiceSources extends ProcessSources {
   readonly writers:
     | {
         current(): Reporter | undefined
-        /** True if a spare has loaded, which writes as soon as the writer dies. */
+        /** True if a spare is loaded; it takes over as soon as the writer dies. */
         readonly hasSpare: boolean
         readonly restarts: number
       }

@@ -1,4 +1,4 @@
-/** The table of a worker. Values with the label `pid` are only its own; the primary combines all others over the workers. */
+/** The table of a worker. The primary combines the values of all workers, except values with the label `pid`. */
 import type { Keyring } from '../../auth/keyring.js'
 import type { ChangesStats } from '../../changes/live-changes.js'
 import { connectionsAllowed } from '../../http/connections.js'
@@ -19,7 +19,7 @@ interface WorkerSources extends CommitSources, ProcessSources {
   readonly changes: ChangesStats
   readonly changesKeptMin: number
   readonly loopDelay: LoopDelay
-  /** Undefined in all workers but one, and while the store is unavailable. */
+  /** Undefined in all workers except one, and while the store is unavailable. */
   readonly stored: StoreStats | undefined
 }
 
