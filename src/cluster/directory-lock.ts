@@ -1,15 +1,15 @@
 /**
- * The lock on a data directory: one service, or one tool, uses it at a time. It is a lock on the file `lock` in the
- * directory (flock, through util-linux's program of that name), held by an open file description that every process
- * that may open the store inherits. So the kernel releases it when the last of them is gone, however it died: a new
- * service cannot open the store while an orphaned writer of the last one may still be at work.
+ * The lock on a data directory: only one service, or one tool, uses the directory at a time. It is a lock on the file
+ * `lock` in the directory (flock, through the util-linux program), held by an open file description that every process
+ * that may open the store inherits. The kernel releases it when the last of these processes is gone, even after a crash:
+ * a new service cannot open the store while an orphaned writer of the previous service may still be running.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** The lock, held until it is released and every process that inherited `descriptor` has ended. */
+/** The lock, held until it is released and every process that inherited `descriptor` has exited. */
 export interface DirectoryLock {
   readonly descriptor: number
   release(): void
@@ -21,9 +21,9 @@ const retryMs = 50
 const busyStatus = 1
 
 /**
- * Waits for processes that are about to end; undefined if one still holds the lock after `waitMs`.
+ * Waits for processes that are about to exit; undefined if a process still holds the lock after `waitMs`.
  *
- * @throws Error when the directory cannot be created or used, or there is no `flock` program
+ * @throws Error if the directory cannot be created or used, or there is no `flock` program
  */
 export async function lockDirectory(directory: string, waitMs: number): Promise<DirectoryLock | undefined> {
   const descriptor = openLock(directory)
@@ -38,7 +38,7 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
   return { descriptor, release: () => closeSync(descriptor) }
 }
 
-/** Codes of what may not be made or written. Within a unit that only shows a directory, making one ends with ENOENT. */
+/** Error codes of missing permissions. In a systemd unit with a restricted file system, mkdir may fail with ENOENT. */
 const forbidden: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT'])
 
 function openLock(directory: string): number {
@@ -54,7 +54,7 @@ function openLock(directory: string): number {
   }
 }
 
-/** Undefined if no other account has access, or only a group through which this one has it, as with Kubernetes. */
+/** Undefined if no other account has access, except a group that gives this account its access, as with Kubernetes. */
 export function exposure(directory: string): { readonly mode: string; readonly cure: string } | undefined {
   const { mode, uid, gid } = statSync(directory)
   const isOwn = uid === process.getuid?.()

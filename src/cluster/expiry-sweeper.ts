@@ -1,22 +1,22 @@
-/** Removes expired topics: in the writer or, on PostgreSQL, in the worker with the lease. One sweep at a time. */
+/** Removes expired topics: in the writer or, on PostgreSQL, in the worker with the lease. Sweeps run one at a time. */
 import { failureMembers, type Logger } from '../ops/log.js'
 import { planSelector } from '../selectors/planner.js'
 import type { DueRemover } from '../store/due-removals.js'
 import { StoreError } from '../store/errors.js'
 import type { Availability } from '../store/store.js'
 
-/** From the end of a sweep to the next: due topics are gone within 5 s, even after a slow sweep. */
+/** The pause between sweeps: due topics are removed within 5 s, even after a slow sweep. */
 const pauseMs = 1000
 
-/** Unreadable topics that are named in the log, and counted, so that a damaged store fills neither log nor memory. */
+/** Maximum unreadable topics that are logged and counted, so that a damaged store fills neither the log nor the memory. */
 const unreadableNamedMax = 1000
 
 export class ExpirySweeper {
   #isEnabled = false
-  /** Sweeps that failed in a row while the engine seemed to be there. */
+  /** Consecutive failed sweeps while the engine seemed to be available. */
   #failures = 0
   #removed = 0
-  /** The topics that were named in the log as unreadable. */
+  /** The topics that were logged as unreadable. */
   readonly #unreadable = new Set<string>()
   #timer: NodeJS.Timeout | undefined
 
@@ -29,12 +29,12 @@ export class ExpirySweeper {
     return this.#removed
   }
 
-  /** Topics that could not be read, since the start; each counts once. */
+  /** The number of unreadable topics; each counts once per process. */
   get unreadable(): number {
     return this.#unreadable.size
   }
 
-  /** Starts or stops sweeping; a sweep in progress is finished. */
+  /** Starts or stops sweeping; a sweep in progress continues to its end. */
   enable(enabled: boolean): void {
     this.#isEnabled = enabled
     if (enabled) this.#schedule()
@@ -64,7 +64,7 @@ export class ExpirySweeper {
     if (this.#isEnabled) this.#schedule()
   }
 
-  /** Names the topic once: each sweep meets it again. */
+  /** Logs the topic only once, because every sweep finds it again. */
   #onUnreadable(path: string, reason: string): void {
     if (this.#unreadable.has(path) || this.#unreadable.size >= unreadableNamedMax) return
     this.#unreadable.add(path)
@@ -72,8 +72,8 @@ export class ExpirySweeper {
   }
 
   /**
-   * Logs one of several failures in a row: the first, or of a store's the second, since a fail-over breaks the sweep in
-   * progress. The primary logs that an engine is away; a drain needs no line.
+   * Logs one of several consecutive failures: the first, or for a store error the second, because a failover breaks the
+   * sweep in progress. The primary logs that an engine is unavailable; a failure during a drain needs no line.
    */
   #onFailure(error: unknown): void {
     if (!this.#isEnabled || this.store.notReady?.() !== undefined) return

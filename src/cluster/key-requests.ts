@@ -1,6 +1,6 @@
 /**
- * Responds to requests about API keys from the store: while the service runs, in the writer or, on an engine without one, in
- * a worker; otherwise in a tool's process that the command line starts.
+ * Executes requests about API keys on the store: while the service runs, in the writer or, on an engine without one, in a
+ * worker; otherwise in a tool process that the command line starts.
  */
 import type { Awaitable } from '../base/awaitable.js'
 import { rightsProblem } from '../keys/record.js'
@@ -25,7 +25,7 @@ const responders: {
   revokeKey: (store, { name, by }) => store.revokeKey(name, by),
   async listKeys(store) {
     const uses = await store.keyUses()
-    // Callers conclude from the list that a name is free or no key exists, so no unreadable record may be left out.
+    // Callers infer from the list that a name is free or no key exists, so an unreadable record must not be omitted.
     const records = await store.readKeys((name, problem) => {
       throw new NothingDone(unreadableKey(name, problem))
     })
@@ -33,7 +33,7 @@ const responders: {
   },
 }
 
-/** @throws NothingDone when no key may be so, or the disk has no room for the change; Error when the store fails */
+/** @throws NothingDone if the record is not allowed or unreadable, or the disk is full; Error if the store fails */
 export async function keyResponse<Command extends KeyCommand>(
   store: ApiKeyStore,
   request: KeyRequestOf<Command>,

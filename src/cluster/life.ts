@@ -1,6 +1,6 @@
 /**
- * The life of a worker or the writer, which its program starts: it takes its primary's messages one after the other, lives
- * only as long as the primary, and ends after a drain, or when a step failed. What it does is its program's.
+ * The life cycle of a worker or the writer. The process handles the primary's messages in order and exits with the primary,
+ * after a drain, or when a step fails. The program of the process defines the steps.
  */
 import { exitCodes } from '../base/exit-codes.js'
 import { version } from '../base/version.js'
@@ -13,7 +13,7 @@ const heartbeatMs = 1000
 
 export abstract class Life {
   protected readonly log: Logger
-  /** True if the process ends by its own decision, so that its exit needs no kill. */
+  /** True if the process exits by its own decision, so that the exit does not become a kill. */
   #isEnding = false
 
   constructor(private readonly role: 'worker' | 'writer') {
@@ -26,10 +26,10 @@ export abstract class Life {
   protected abstract sendHeartbeat(): void
 
   /**
-   * From now on this process takes its primary's messages and sends it heartbeats, and ignores signals: a terminal sends them
-   * to the whole process group, and the primary sends messages. Any exit that is not the process's own decision is turned
-   * into a kill, since the next service may open the store at any moment, and only a kill is sure. Its first message is that
-   * it has loaded.
+   * Starts to handle the primary's messages and to send heartbeats. Signals are ignored: a terminal sends them to the whole
+   * process group, and the primary sends messages instead. Any exit that is not the process's own decision becomes a kill,
+   * because the next service may open the store at any time, and only a kill is certain to stop this process. The first
+   * message reports that the code is loaded.
    */
   begin(): void {
     onParentMessage((message: ToChild) => this.take(message))
@@ -38,12 +38,12 @@ export abstract class Life {
     const killSelf = (): boolean => process.kill(process.pid, 'SIGKILL')
     process.on('exit', () => this.#isEnding || killSelf())
     process.on('disconnect', killSelf)
-    // While the code was loading, nobody listened for that event.
+    // The event may have occurred before the listener was added, while the code was loading.
     if (!process.connected) killSelf()
     sendToParent({ kind: 'loaded', version })
   }
 
-  /** Reports `done` after the step; ends the process with `code` when it fails. */
+  /** Reports `done` after the step; exits with `code` if the step fails. */
   protected async step(step: () => Promise<void>, done: FromChild, code: number): Promise<void> {
     try {
       await step()
@@ -54,13 +54,13 @@ export abstract class Life {
     }
   }
 
-  /** Reports the reason, and ends the process. */
+  /** Reports the reason and exits. */
   protected fail({ message }: Error, code: number): void {
     sendToParent({ kind: 'failed', reason: message })
     this.end(code)
   }
 
-  /** Takes the steps of a drain, each though an earlier one failed, and ends the process. */
+  /** Takes all steps of a drain, even if an earlier one fails, and exits. */
   protected async endAfter(steps: readonly (() => unknown)[]): Promise<void> {
     await takeAllSteps(steps, (error) => this.log.warn(failureMembers(error), 'a step of the drain failed'))
     this.end(exitCodes.done)

@@ -1,13 +1,13 @@
 /**
- * Listening: reserves a port for the life of a service, and explains, in words for the user who chose an address, why the
- * service cannot listen there. Workers share the port (SO_REUSEPORT), so the kernel would let another service of the same
- * account share it too, and give it half of the connections.
+ * Listening: reserves a port for the lifetime of a service, and explains to the user why the service cannot listen on an
+ * address. Workers share the port (SO_REUSEPORT), so the kernel would also let another service of the same account share
+ * it and receive half of the connections.
  *
- * An exclusive bind proves that no other process listens now, but it must end before the workers can bind. So the UDP
- * port of the same number is held as well, and never used: it collides in the same cases, wildcard addresses included,
- * needs the same privilege, and is released by the kernel however the process dies.
+ * An exclusive bind proves that no other process is listening, but it must be closed before the workers can bind.
+ * Therefore the UDP port with the same number is also bound, and never used: it collides in the same cases, including
+ * wildcard addresses, needs the same privilege, and the kernel releases it even if the process crashes.
  *
- *     bind the port exclusively → bind the UDP port → close the first; the workers may bind from now on
+ *     bind the port exclusively → bind the UDP port → close the first; the workers may now bind
  */
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -15,22 +15,22 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { exitCodes } from '../base/exit-codes.js'
 
-/** The UDP port is taken: by another topicd that is starting, or by something else. */
+/** The UDP port is taken, by another topicd that is starting or by another program. */
 class PortHeld extends Error {
   readonly code = 'EADDRINUSE'
 }
 
 /**
  * The range that is searched if any port will do. Linux uses 32768 to 60999 for outgoing connections
- * (ip_local_port_range), so one of those could be taken between our bind and that of the workers.
+ * (ip_local_port_range), so a port in that range could be taken between our bind and the workers' bind.
  */
 const anyPortMin = 61_000
 const anyPortMax = 65_535
 
-/** How many ports are tried if any will do: some may be taken, perhaps for UDP alone. */
+/** Maximum number of ports tried if any will do: some may be taken, perhaps only for UDP. */
 const anyPortTriesMax = 20
 
-/** @returns the real port @throws PortHeld when its UDP port is taken, or the Error of the failed bind, with `code` */
+/** @returns the actual port @throws PortHeld if its UDP port is taken, or the Error of the failed bind, with `code` */
 export async function holdPort(host: string, port: number): Promise<number> {
   if (port !== 0) return holdOnce(host, port)
   for (let tries = 1; ; tries++) {
@@ -68,19 +68,19 @@ async function holdUdp(type: 'udp4' | 'udp6', address: string, port: number): Pr
   }
 }
 
-/** Lower ports need a capability, unless the system says otherwise (net.ipv4.ip_unprivileged_port_start). */
+/** Lower ports need a capability, unless net.ipv4.ip_unprivileged_port_start allows them. */
 const unprivilegedPortMin = 1024
 
 export function listenExitCode({ code }: NodeJS.ErrnoException): number {
   return code === 'EADDRINUSE' ? exitCodes.portInUse : exitCodes.listenFailed
 }
 
-/** One sentence. @param what names the listener; empty for that of the routes */
+/** One sentence. @param what names the listener; empty for the routes' listener */
 export function listenProblem(error: NodeJS.ErrnoException, host: string, port: number, what = ''): string {
   return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
 }
 
-/** A host as it is written before a port. */
+/** The form of a host before a port. */
 export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }

@@ -1,4 +1,4 @@
-/** A child's messages from and to the process that forked it. */
+/** A child's messages to and from the process that forked it. */
 import { NothingDone } from '../keys/requests.js'
 import { withDefaults } from '../settings/config.js'
 import type { ApiKeyStore } from '../store/api-keys.js'
@@ -6,8 +6,8 @@ import { keyResponse } from './key-requests.js'
 import { type FromChild, machineMs, type ToChild, type ToTool } from './messages.js'
 
 /**
- * From now on `take` gets each message of the parent, with every setting: one that a parent of an earlier version does not
- * know has its default.
+ * Passes each message of the parent to `take`, with every setting: a setting that a parent of an earlier version does not
+ * know gets its default.
  */
 export function onParentMessage<Message extends ToChild | ToTool>(
   take: (message: Message, handle: unknown) => void,
@@ -18,7 +18,7 @@ export function onParentMessage<Message extends ToChild | ToTool>(
   })
 }
 
-/** Does nothing when the parent is gone. */
+/** Does nothing if the parent has exited. */
 export function sendToParent(message: FromChild): void {
   if (process.connected) process.send?.(message)
 }
@@ -29,7 +29,7 @@ export async function respondToParent(
   store: ApiKeyStore | undefined,
 ): Promise<void> {
   try {
-    // The key may have been changed again since another process responded.
+    // Another process may have responded by now, and the key may have changed again.
     if (machineMs() > untilMs) throw new NothingDone('the request came too late')
     if (store === undefined) throw new Error('the store is not open')
     sendToParent({ kind: 'response', id, response: await keyResponse(store, request) })

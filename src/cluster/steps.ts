@@ -1,6 +1,6 @@
-/** A way to end: several steps, each of which is taken even if an earlier one failed. */
+/** Shutting down in several steps: each step is taken even if an earlier one failed. */
 
-/** @param onFailure gets the error of each step that failed */
+/** @param onFailure gets the error of each failed step */
 export async function takeAllSteps(
   steps: readonly (() => unknown)[],
   onFailure: (error: unknown) => void,

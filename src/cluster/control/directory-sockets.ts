@@ -1,16 +1,16 @@
-/** Sockets in the data directory, and who may connect: the writer's is here, that of commands in socket.ts. */
+/** Sockets in the data directory and their permissions. The writer's socket is here; the commands' socket is in socket.ts. */
 import { closeSync, constants, openSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 
-/** The longest path in a unix socket's address (`sun_path`, without its terminator). */
+/** Maximum length of the path in a Unix socket address (`sun_path`, without its terminator). */
 const socketPathBytesMax = 107
 
 /** Only the owner may connect. */
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path that fits into a socket address: if the plain path is too long, one through a descriptor of
+ * Calls `use` with a path that fits into a socket address: if the plain path is too long, a path through a descriptor of
  * the directory. The path is valid only in this turn of the event loop.
  */
 export function withSocketPath<T>(directory: string, name: string, use: (path: string) => T): T {
@@ -24,7 +24,7 @@ export function withSocketPath<T>(directory: string, name: string, use: (path: s
   }
 }
 
-/** Resolves when others can connect. The caller alone may use the name: an existing file is a dead process's. */
+/** Resolves when clients can connect. Only the caller may use the name: an existing file belongs to a dead process. */
 export function listenInDirectory(server: Server, directory: string, name: string): Promise<void> {
   rmSync(join(directory, name), { force: true })
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ export function listenInDirectory(server: Server, directory: string, name: strin
 
 const writerSocket = 'writer.sock'
 
-/** Begins a connection to the writer of `directory`; it may fail, as its `close` event tells. */
+/** Starts to connect to the writer of `directory`. If that fails, the socket emits `close`. */
 export function connectToWriter(directory: string): Socket {
   return withSocketPath(directory, writerSocket, (path) => connect(path))
 }

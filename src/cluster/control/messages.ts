@@ -7,19 +7,19 @@ import type { KeyRequest, KeyResponses } from '../../keys/requests.js'
 import type { ToolWork } from '../../tools/tool-messages.js'
 import type { Path } from '../../topics/path.js'
 
-/** As it arrives, a subtree of a key may be any string. */
+/** A subtree of a key may be any string when it arrives. */
 export type ControlRequest<Subtree extends string = Path> =
   | KeyRequest<Subtree>
-  /** The keys of a store that hosts share were changed: have every worker load them. */
+  /** The keys of a store shared by several hosts were changed: have every worker load them. */
   | { readonly command: 'keysChanged' }
-  /** Of a worker, for the console. */
+  /** Sent by a worker, for the console. */
   | { readonly command: 'overview' }
   /** Read the settings again and replace the workers. */
   | { readonly command: 'reload' }
-  /** Run a tool in a process of its own, which then owns the connection and sends lines of its own. */
+  /** Run a tool in its own process, which then owns the connection and sends its own lines. */
   | ({ readonly command: 'tool' } & ToolWork)
 
-/** The response to each request, except one for a tool. */
+/** The response to each request, except requests for a tool. */
 export interface Responses extends KeyResponses {
   readonly keysChanged: true
   readonly overview: Overview
@@ -28,9 +28,9 @@ export interface Responses extends KeyResponses {
 
 /** The outcome of a reload. */
 export interface Reloaded {
-  /** How many workers serve now, all of them started by this reload. */
+  /** The number of workers that serve now, all of them started by this reload. */
   readonly workers: number
-  /** The versions of their builds: one, unless the build was replaced meanwhile. */
+  /** The versions of their builds: one, unless the build was replaced during the reload. */
   readonly versions: readonly string[]
   /** The version of the primary, which only a restart replaces. */
   readonly primaryVersion: string
@@ -39,16 +39,16 @@ export interface Reloaded {
   readonly restartNeeded: readonly string[]
 }
 
-/** The service refuses the request, or gives up on it. */
+/** The service rejects or abandons the request. */
 export interface ErrorLine {
   readonly error: string
-  /** Nothing came of the request, and nothing will. */
+  /** The request had no effect and will have none. */
   readonly nothingDone?: true
 }
 
 /** The line that responds to a request. */
 export interface ResponseLine<Command extends keyof Responses = keyof Responses> {
   readonly response: Responses[Command]
-  /** After a change of API keys: the process ids of the workers that may still serve by the former keys. */
+  /** After a change of API keys: the process ids of the workers that may still use the former keys. */
   readonly late?: readonly number[]
 }

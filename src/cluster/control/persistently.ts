@@ -1,7 +1,7 @@
 /**
- * Repeats a request about API keys until a response comes: the process that was asked may have ended, perhaps between its commit
- * and its response. So a request may be executed twice. An addition and a rotation then have the same outcome
- * (keys/rotation.ts), and a key that was revoked is gone. The caller decides which process gets a request.
+ * Repeats a request about API keys until a response arrives: the process that received it may have exited, perhaps between its
+ * commit and its response. A request may therefore be executed twice. An addition or a rotation then has the same outcome
+ * (keys/rotation.ts), and a revoked key no longer exists. The caller decides which process gets a request.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NothingDone } from '../../keys/requests.js'
@@ -11,10 +11,11 @@ import { MalformedRequest } from './protocol.js'
 const retryMs = 100
 
 /**
- * Repeats a request until a response comes, or it is certain that nothing came of an attempt. The attempt in flight after
- * `msMax` is the last.
+ * Repeats a request until a response arrives or an attempt certainly had no effect. The attempt in flight after `msMax` is
+ * the last.
  *
- * @throws NothingDone when nothing came of any attempt, or its form was refused; otherwise Error of the last one of which that is not certain
+ * @throws NothingDone if no attempt had an effect, or the request was malformed; otherwise the error of the last attempt
+ *   that may have had an effect
  */
 export async function persistently<Response>(attempt: () => Promise<Response>, msMax: number): Promise<Response> {
   const deadline = performance.now() + msMax

@@ -1,15 +1,14 @@
 /**
- * The protocol between the command line, or a worker, and the running service, over the control socket: every request, every line of
- * a response, and their readers. A connection carries one request, which is its first line; lines respond to it.
+ * The protocol between the command line, or a worker, and the running service, over the control socket: every request, every
+ * line of a response, and their readers. The first line of a connection is its only request; the response is one or more lines.
  *
  *     tool         →  {"ready":true}, the tool's own lines, {"end":true}  or {"error":…} at any time
  *     every other  →  {"response":…}                                      or {"error":…}
  *
  * A tool's input follows the request, but only once the tool is ready.
  *
- * Both ends treat what arrives as untrusted: nothing is used before it is validated. A request must match exactly; a
- * response may have unknown members, since the service may run another version. Nothing here reads or writes a
- * connection.
+ * Both ends distrust their input and validate it before use. A request must match exactly; a response may have unknown
+ * members, because the service may run another version. Nothing here reads or writes a connection.
  */
 import { isAbsolute } from 'node:path'
 import { isKeyName, type KeyRecord, keyNameForm } from '../../keys/record.js'
@@ -21,20 +20,20 @@ import { parsePath } from '../../topics/path.js'
 import type { ControlRequest, ResponseLine, Responses } from './messages.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
-/** A sentence without any text that the sender chose: that may contain secrets. */
+/** A sentence without any text chosen by the sender, which may contain secrets. */
 interface RequestProblem {
   readonly problem: string
 }
 
 const malformedStart = 'the request is malformed'
 
-/** The service refused a request because of its form: perhaps it is of an earlier version. */
+/** The service rejected the form of a request: it may run an earlier version. */
 export class MalformedRequest extends NothingDone {}
 
-/** Strict about UTF-8; a byte order mark is not JSON. */
+/** Rejects invalid UTF-8, and keeps a byte order mark, which is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @param line the first of a connection, without its end @returns a request that is checked in every member */
+/** @param line the first line of a connection, without its end @returns a request with every member checked */
 export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem {
   let input: unknown
   try {
@@ -52,7 +51,7 @@ export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem 
   return request
 }
 
-/** The last step of a validation path: of an unknown member's path, the only step that the sender chose. */
+/** The last step of a validation path. In the path of an unknown member, this is the only step that the sender chose. */
 const lastStep = /(\.[\w$]+|\["(\\.|[^"\\])*"\])$/
 
 function problemOf({ path, expected }: { readonly path?: string; readonly expected?: string } = {}): string {
@@ -61,11 +60,11 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
   const subject = member === '' ? 'it' : member
   if (isUnknown) return `${malformedStart}: ${subject} has an unknown member`
-  // For a union, typia names only our types, which mean nothing to the sender.
+  // For a union, typia gives only the names of our types, which mean nothing to the sender.
   return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
 }
 
-/** Checks the name of a key to add, and that its subtrees are normalized paths. */
+/** Checks the name of a key to add, and that its subtrees are normalised paths. */
 function checkRecord(record: KeyRecord<string>): RequestProblem | undefined {
   if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
@@ -73,22 +72,22 @@ function checkRecord(record: KeyRecord<string>): RequestProblem | undefined {
   return undefined
 }
 
-/** From now on the tool reads its input. */
+/** Tells the caller that the tool reads its input from now on. */
 export const readyLine = '{"ready":true}'
 
 export const endLine = '{"end":true}'
 
-/** Without its end, as all lines here. */
+/** Without a line end, like all lines here. */
 export function requestLine(request: ControlRequest): string {
   return JSON.stringify(request)
 }
 
-/** Leaves out `late` if it is empty. */
+/** Omits `late` if it is empty. */
 export function responseLine({ response, late = [] }: ResponseLine): string {
   return JSON.stringify({ response, late: late.length > 0 ? late : undefined })
 }
 
-/** @param failure its message is for the user of the command line */
+/** @param failure an error with a message for the user of the command line */
 export function errorLine(failure: Error): string {
   return JSON.stringify({ error: failure.message, nothingDone: failure instanceof NothingDone ? true : undefined })
 }
@@ -96,10 +95,10 @@ export function errorLine(failure: Error): string {
 const errorLineStart = '{"error":'
 
 /**
- * Returns the failure of an error line: a NothingDone if the line says so, a MalformedRequest if the request's form was
- * refused; undefined for any other line.
+ * Returns the failure of an error line: NothingDone if the line has that flag, MalformedRequest if the request's form was
+ * rejected; undefined for any other line.
  *
- * @throws Error when the line has another form
+ * @throws Error if an error line has an unknown form
  */
 export function failureIn(line: string): Error | undefined {
   if (!line.startsWith(errorLineStart)) return undefined
@@ -108,14 +107,14 @@ export function failureIn(line: string): Error | undefined {
   return nothingDone === true ? new NothingDone(error) : new Error(error)
 }
 
-/** @throws Error when the line is an error line, as `failureIn` returns it, or not a response to this command */
+/** @throws Error if the line is an error line (see `failureIn`) or not a response to this command */
 export function parseResponse<Command extends keyof Responses>(command: Command, line: string): ResponseLine<Command> {
   const failure = failureIn(line)
   if (failure !== undefined) throw failure
   return checkedResponse(command, JSON.parse(line))
 }
 
-/** Narrows the type of the line. @throws Error when it is not a response to this command */
+/** Narrows the type of the line. @throws Error if it is not a response to this command */
 export function checkedResponse<Command extends keyof Responses>(
   command: Command,
   line: ResponseLine,
@@ -123,17 +122,17 @@ export function checkedResponse<Command extends keyof Responses>(
   return checked(line, isResponseLine[command])
 }
 
-/** A line of a tool. @param isValid one of tools/validators.ts @throws Error when it has another form */
+/** A line of a tool. @param isValid a validator from tools/validators.ts @throws Error if the line has another form */
 export function toolLine<Line>(line: string, isValid: (input: unknown) => input is Line): Line {
   return checked(JSON.parse(line), isValid)
 }
 
-/** Undefined for a line that is not about progress. @throws Error when it has another form */
+/** Undefined for a line that is not about progress. @throws Error if a progress line has another form */
 export function progressIn(line: string): ProgressLine['progress'] | undefined {
   return line.startsWith(progressPrefix) ? toolLine(line, isProgressLine).progress : undefined
 }
 
-/** @throws Error when the input does not have the form that this version knows */
+/** @throws Error if the input does not have the form that this version knows */
 function checked<T>(input: unknown, isValid: (input: unknown) => input is T): T {
   if (isValid(input)) return input
   throw new Error('the response has an unknown form; the service may run another version of topicd')

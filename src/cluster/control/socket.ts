@@ -1,8 +1,9 @@
 /**
- * The control socket in the data directory: how the command line and workers reach the primary. Here are connections, their limits, and lines; what a line means is defined in protocol.ts.
+ * The control socket in the data directory, through which the command line and workers reach the primary: connections, their
+ * limits, and lines. protocol.ts defines the meaning of the lines.
  *
  * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
- * request is complete, and in time from their response on; the length of a response is not limited.
+ * request is complete, and in time once the response is sent; the length of a response is not limited.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { listenInDirectory, withSocketPath } from './directory-sockets.js'
@@ -11,31 +12,31 @@ import { errorLine, requestLine, responseLine } from './protocol.js'
 
 const socketName = 'control.sock'
 
-/** Enough for the longest request, a key with many subtrees. */
+/** Enough for the longest request: a key with many subtrees. */
 const requestBytesMax = 1024 * 1024
 
-/** A caller sends its request at once. */
+/** Callers send their request immediately after connecting. */
 const requestMsMax = 5000
 
-/** Connections whose request has not been read yet. */
+/** Maximum connections whose request has not been read yet. */
 const waitingMax = 64
 
-/** All connections, including those that are being refused or wait for a response; further ones are closed at once. */
+/** Maximum connections, including rejected ones and ones that wait for a response; more are closed immediately. */
 const connectionsMax = 256
 
-/** How long a caller may take to read a refusal. */
+/** Time for a caller to read an error line. */
 const refusalMsMax = 1000
 
-/** How long a caller may take to read a response, a few MB at most, and to close: enough even on a busy machine. */
+/** Time for a caller to read a response of at most a few MB and to close: enough even on a busy machine. */
 const responseMsMax = 10_000
 
-/** A service may send nothing for so long before it responds or starts a tool: longer than its own deadlines. */
+/** Time that a service may stay silent before it responds or starts a tool: longer than its own deadlines. */
 const silentMsMax = 60_000
 
 export interface ControlHandlers {
-  /** Receives the first line of each connection, without its end, and the connection, paused. */
+  /** Receives the first line of each connection, without its end, and the paused connection. */
   onRequest(line: Uint8Array, socket: Socket): void
-  /** A connection was refused before it had sent a whole request. */
+  /** Called if a connection was rejected before it had sent a complete request. */
   onRefused(reason: string): void
 }
 
@@ -68,34 +69,34 @@ export function respond(socket: Socket, line: ResponseLine): void {
   endWith(socket, responseLine(line), responseMsMax)
 }
 
-/** Refuses a request with one line and closes the connection, even if the caller does not read it. */
+/** Rejects a request with one line and closes the connection, even if the caller does not read it. */
 export function refuse(socket: Socket, reason: Error): void {
   endWith(socket, errorLine(reason), refusalMsMax)
 }
 
 /** The caller may keep the connection half open for `msMax`. */
 function endWith(socket: Socket, line: string, msMax: number): void {
-  // What it still sends is read: closing with unread bytes would reset the connection.
+  // Read the caller's remaining bytes: closing with unread bytes would reset the connection.
   socket.resume()
   socket.end(`${line}\n`)
   const timer = setTimeout(() => socket.destroy(), msMax).unref()
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** While no service runs: no directory, no socket, a dead service's socket, or it died before it accepted. */
+/** Error codes if no service runs: no directory, no socket, the socket of a dead service, or a death before accept. */
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET']
 
 /**
- * Undefined if no service uses the directory. A connection that breaks later just closes, which ends waits for a line.
+ * Undefined if no service uses the directory. If the connection breaks later, it just closes, which fails pending reads.
  *
- * @throws Error when a service may be running, but cannot be reached
+ * @throws Error if a service may be running but cannot be reached
  */
 export async function connectToControl(directory: string): Promise<Socket | undefined> {
   try {
     return await new Promise<Socket>((resolve, reject) => {
       withSocketPath(directory, socketName, (path) => {
         const socket = connect(path)
-        // The listener stays: without one, a later error would end the process.
+        // The listener stays: without it, a later error would crash the process.
         socket.on('error', reject).once('connect', () => resolve(socket))
       })
     })
@@ -108,7 +109,7 @@ export async function connectToControl(directory: string): Promise<Socket | unde
   }
 }
 
-/** Sends a request to the service, and closes the connection. @param name for the error @returns the line that responds to it */
+/** Sends a request to the service and closes the connection after the response. @param name for the error @returns the response line */
 export async function exchange(service: Socket, name: string, request: ControlRequest): Promise<string> {
   boundSilence(service)
   service.write(`${requestLine(request)}\n`)
@@ -119,15 +120,15 @@ export async function exchange(service: Socket, name: string, request: ControlRe
   return line
 }
 
-/** Closes the connection to a service that sends nothing for too long: it hangs, or was suspended. */
+/** Closes the connection if the service is silent for too long because it hangs or was suspended. */
 export function boundSilence(service: Socket): void {
   service.setTimeout(silentMsMax, () => service.destroy())
 }
 
-/** The connection ended before a whole line had come. */
+/** The connection closed before a complete line had arrived. */
 class BrokenOff extends Error {}
 
-/** Reads a line of any length; then pauses the socket, which keeps the rest. @throws Error when the connection ends */
+/** Reads a line of any length, then pauses the socket, which keeps the rest. @throws Error if the connection closes */
 export async function readLine(socket: Socket): Promise<string> {
   return (await readLineBytes(socket, Infinity, undefined)).toString()
 }

@@ -1,6 +1,6 @@
 /**
- * The validators of requests and responses, which typia generates from the types of messages.ts. It loads no other
- * file. api/bodies/bodies.ts explains the tags in the comments of the types.
+ * The validators of requests and responses, which typia generates from the types in messages.ts. This module loads no
+ * other file. api/bodies/bodies.ts explains the tags in the comments of the types.
  */
 import typia, { type IValidation } from 'typia'
 import type { ControlRequest, ErrorLine, ResponseLine, Responses } from './messages.js'
@@ -10,7 +10,7 @@ export const validateControlRequest: (input: unknown) => IValidation<ControlRequ
 
 export const isErrorLine: (input: unknown) => input is ErrorLine = typia.createIs<ErrorLine>()
 
-/** By the command of the request that a line responds to. */
+/** Validators of response lines, by the command of the request. */
 export const isResponseLine: {
   readonly [Command in keyof Responses]: (input: unknown) => input is ResponseLine<Command>
 } = {

@@ -1,44 +1,44 @@
 /**
  * API keys in the primary: one process at a time responds to a request. If a key may have changed, every worker loads the
- * keys before the response is returned; a worker that does not respond delays this but cannot prevent it. Nothing here
- * opens the store.
+ * keys before the response is returned; a worker that does not respond delays the response but cannot prevent it. Nothing
+ * here opens the store.
  *
- * A process may have executed a request and ended before its response. So the request is repeated (control/persistently.ts).
- * Commands repeat only those of which the primary's response was lost. Workers refuse a key throughout its revocation.
+ * A process may execute a request and exit before it responds, so the request is repeated (control/persistently.ts).
+ * Commands repeat a request only if the primary's response was lost. Workers reject a key throughout its revocation.
  *
- * A revocation may wait for a writer that hangs, or for its disk. Until its outcome is known, all workers refuse the key;
- * after that, what is stored decides: if the revocation failed, the key is accepted again before its caller is told.
+ * A revocation may wait for a hanging writer or its disk. Until the outcome is known, all workers reject the key. After
+ * that, the store decides: if the revocation failed, the key is accepted again before the caller gets the response.
  */
 import { mayChange } from '../../keys/makers.js'
 import type { Caller, KeyCommand, KeyRequest, KeyRequestOf, KeyResponse, KeyResponses } from '../../keys/requests.js'
 import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
-/** The maximum time of one response: a writer or a worker that hangs is killed within 20 s. */
+/** Maximum time of one response: a hanging writer or worker is killed within 20 s. */
 const responseMsMax = 20_000
 
-/** A request is repeated for so long: with the last response, less than a command waits for the service. */
+/** Time during which a request is repeated: together with the last response, less than a command waits for the service. */
 const attemptsMsMax = 30_000
 
-/** A worker that takes longer to load the keys is reported as late. */
+/** Workers that take longer to load the keys are reported as late. */
 const loadMsMax = 3000
 
 interface ApiKeysOptions {
-  /** The writer or, on an engine without one, a worker; undefined while none runs. */
+  /** The writer or, on an engine without one, a worker; undefined while no such process runs. */
   readonly responder: () => Child | undefined
-  /** The workers that may hold a copy of the keys. */
+  /** The workers that may have a copy of the keys. */
   readonly loaded: () => readonly Child[]
 }
 
 export class ApiKeys {
-  /** The names of the keys that are being revoked, by the numbers of the revocations. */
+  /** The names of the keys that are being revoked, by revocation number. */
   readonly #revocations = new Map<number, string>()
   #lastRevocation = 0
 
   constructor(private readonly options: ApiKeysOptions) {}
 
   /**
-   * After a change, and after an error because the keys may have changed, has all workers load the keys first.
+   * After a change, and after an error (the keys may have changed), has all workers load the keys before this settles.
    *
    * @throws NothingDone or Error, as `persistently` does
    */
@@ -57,15 +57,15 @@ export class ApiKeys {
   /**
    * Has all workers load the keys.
    *
-   * @param revocation the one that is over: they refuse its key no longer because of that
-   * @returns the process ids of those that are late
+   * @param revocation the number of a finished revocation, which no longer suspends its key
+   * @returns the process ids of late workers
    */
   async announce(revocation?: number): Promise<number[]> {
     const late = await Promise.all(
       this.options.loaded().map((worker) =>
         worker.loadKeys(loadMsMax, revocation).then(
           () => [],
-          // One that has ended serves nothing.
+          // A worker that has exited serves no requests.
           () => (worker.state === 'ended' ? [] : [worker.process.pid ?? 0]),
         ),
       ),
@@ -73,12 +73,12 @@ export class ApiKeys {
     return late.flat()
   }
 
-  /** Has a worker that has just opened the store refuse the keys that are being revoked: it may have read them. */
+  /** Suspends the keys that are being revoked in a worker that has just opened the store: it may have read them. */
   suspendIn(worker: Child): void {
     for (const [revocation, name] of this.#revocations) worker.send({ kind: 'suspendKey', name, revocation })
   }
 
-  /** The store decides it again. Workers refuse a key throughout its revocation, so a maker that may not try does nothing. */
+  /** Checked before workers suspend the key, so that a maker without permission has no effect. The store checks again. */
   async #mayRevoke({ name }: KeyRequestOf<'revokeKey'>, by: Caller): Promise<boolean> {
     const keys = (await this.#response({ command: 'listKeys' })) as KeyResponses['listKeys']
     const named = (wanted: string) => keys.find((key) => key.name === wanted)
@@ -86,7 +86,7 @@ export class ApiKeys {
     return key !== undefined && mayChange(by, named(by.name), key)
   }
 
-  /** Has all workers refuse the key. @returns the number of the revocation */
+  /** Suspends the key in all workers. @returns the number of the revocation */
   #beginRevocation(name: string): number {
     const revocation = ++this.#lastRevocation
     this.#revocations.set(revocation, name)
@@ -94,7 +94,7 @@ export class ApiKeys {
     return revocation
   }
 
-  /** Repeats the request while the process that was asked ends or hangs: another one takes its place. */
+  /** Repeats the request if the process that received it exits or hangs: another process takes its place. */
   async #response(request: KeyRequest): Promise<KeyResponses[KeyCommand]> {
     let asked = 0
     const response = await persistently(() => {
@@ -103,7 +103,7 @@ export class ApiKeys {
       asked++
       return child.request(request, responseMsMax)
     }, attemptsMsMax)
-    // An earlier attempt may have revoked it. A maker may as well not be allowed to any more.
+    // An earlier attempt may have revoked the key. With a maker, false may instead mean that permission was lost.
     const mayBeRevoked = request.command === 'revokeKey' && asked > 1 && request.by === undefined
     return response || mayBeRevoked
   }

@@ -1,12 +1,12 @@
-/** The audit of API keys: a line in the log for each change, whoever asked for it, with names and never a token or its hash. */
+/** The audit of API keys: one log line per requested change, from any caller, with names and never a token or its hash. */
 import type { Caller, KeyRequest, KeyResponse } from '../../keys/requests.js'
 import type { Logger } from '../../ops/log.js'
 import type { ApiKeys } from './api-keys.js'
 
-/** Of a header that anyone can send: more than any list of proxies needs. */
+/** Maximum characters logged of a header that anyone can send: more than any list of proxies needs. */
 const forwardedMax = 200
 
-/** Has the keys respond to the request. The line is written before this settles. */
+/** Passes the request on to the keys. The line is written before this settles. */
 export async function audited(request: KeyRequest, keys: Pick<ApiKeys, 'request'>, log: Logger): Promise<KeyResponse> {
   if (request.command === 'listKeys') return keys.request(request)
   const note = (outcome: string): void =>

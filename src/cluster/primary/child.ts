@@ -1,9 +1,9 @@
 /**
- * One child process as the primary sees it: its state, its last reports, the pending waits for its messages, and its
- * end. When a child is started or replaced is decided in workers.ts.
+ * The primary's view of one child process: its state, its last reports, the pending waits for its messages, and its exit.
+ * workers.ts and writers.ts decide when a child is started or replaced.
  *
  * A child that does not send a required message in time is useless, so the wait itself kills it. A finished wait leaves
- * no listener or timer behind, since a child may outlive millions of them.
+ * no listener or timer behind, because a child may outlive millions of waits.
  */
 import type { ChildProcess } from 'node:child_process'
 import { within } from '../../base/within.js'
@@ -14,16 +14,16 @@ import { type FromChild, machineMs, type ToChild } from '../messages.js'
 import { nativeFaults, shortage } from '../native-faults.js'
 
 /**
- * The states of a child, in this order. A tool stays `starting` until it has ended.
+ * The states of a child, in this order. A tool stays `starting` until it exits.
  *
  * - starting: from the fork until it serves
  * - serving
- * - draining: it answers the requests in flight, and ends
- * - ended: the process is gone
+ * - draining: it answers the requests in flight, then exits
+ * - ended: the process has exited
  */
 const states = ['starting', 'serving', 'draining', 'ended'] as const
 
-/** How long a worker or a writer may take to load its code, on a busy machine. */
+/** Maximum time for a worker or a writer to load its code, on a busy machine. */
 export const loadMsMax = 60_000
 
 type ChildState = (typeof states)[number]
@@ -32,7 +32,7 @@ export interface End {
   readonly code: number | null
   readonly signal: string | null
   readonly during: ChildState
-  /** True if it was told to open the store. */
+  /** True if the primary had told it to open the store. */
   readonly mayHaveRead: boolean
 }
 
@@ -45,23 +45,23 @@ interface Waiter {
 
 export class Child {
   readonly startedMs = performance.now()
-  /** When its last message came, in ms of performance.now(). */
+  /** The arrival time of its last message, in ms of performance.now(). */
   heardMs = performance.now()
-  /** By its last heartbeat. */
+  /** From its last heartbeat. */
   writable = true
-  /** By its last heartbeat; undefined while its store is available. */
+  /** From its last heartbeat; undefined while its store is available. */
   storeProblem: string | undefined
-  /** By its last report. */
+  /** From its last report. */
   metrics: readonly Metric[] | undefined
   /** The version of its build; undefined until it has loaded. */
   version: string | undefined
-  /** Resolves when the process is gone, or when it could not be started at all. */
+  /** Resolves when the process has exited, or could not be started at all. */
   readonly ended: Promise<End>
 
   readonly #waiters = new Set<Waiter>()
   #state: ChildState = 'starting'
   #mayHaveRead = false
-  /** Why it ended, or is being killed; in its own words if it sent any. */
+  /** The reason why it exited or is being killed; the child's own reason if it sent one. */
   #failure: string | undefined
   #lastId = 0
 
@@ -78,8 +78,8 @@ export class Child {
         resolve(end)
       }
       process.once('exit', onEnd)
-      // Without a process id it was never started, and no exit follows. Otherwise a message could not be delivered: the
-      // child is ending, and its exit event says how.
+      // Without a process id, the process was never started and no exit event follows. Otherwise a message could not be
+      // delivered: the child is exiting, and its exit event gives the code or the signal.
       process.on('error', (error: Error) => {
         if (this.isStarted) return
         this.#failure = `no process could be started: ${error.message}`
@@ -89,7 +89,7 @@ export class Child {
     process.on('message', (message: FromChild) => this.#receive(message))
   }
 
-  /** False if no process could be started: without memory or descriptors for one, a fork returns all the same. */
+  /** False if no process could be started: without memory or descriptors, `fork` still returns a child. */
   get isStarted(): boolean {
     return this.process.pid !== undefined
   }
@@ -98,7 +98,7 @@ export class Child {
     return this.#state
   }
 
-  /** Returns false, with nothing changed, if `state` is not a later one. */
+  /** Returns false and changes nothing if `state` is not later than the present state. */
   enter(state: ChildState): boolean {
     if (states.indexOf(state) <= states.indexOf(this.#state)) return false
     this.#state = state
@@ -110,16 +110,16 @@ export class Child {
     if (this.process.connected) this.process.send(message)
   }
 
-  /** Kills a child that is late. @throws Error that says why the message will never come: it ended, or was late */
+  /** Kills a child that is late. @throws Error with the reason why the message will not arrive: the child exited or was late */
   async waitFor(kind: FromChild['kind'], withinMs: number): Promise<void> {
     const onLate = (): void => this.end(`it was not "${kind}" within ${withinMs} ms`)
     await this.#wait((message) => message.kind === kind, withinMs, onLate)
   }
 
   /**
-   * Once the wait is over, the child does not act on the request.
+   * Once the wait is over, the child no longer executes the request.
    *
-   * @throws NothingDone or Error with the child's reason; Error when it ended, or was late, which does not end it
+   * @throws NothingDone or Error with the child's reason; Error if the child exited, or was late (it is not killed)
    */
   async request(request: KeyRequest, withinMs: number): Promise<KeyResponses[KeyCommand]> {
     const untilMs = machineMs() + withinMs
@@ -130,16 +130,16 @@ export class Child {
   }
 
   /**
-   * Resolves once the worker serves by the changed keys.
+   * Resolves once the worker uses the changed keys.
    *
-   * @param revocation the one that is over: it no longer refuses the key because of that
-   * @throws Error when the worker ended, or did not respond in time, which does not end it
+   * @param revocation the number of a finished revocation, which no longer suspends its key
+   * @throws Error if the worker exited, or did not respond in time (it is not killed)
    */
   async loadKeys(withinMs: number, revocation?: number): Promise<void> {
     await this.#ask(withinMs, (id) => ({ kind: 'keysChanged', id, revocation }))
   }
 
-  /** Sends a message with a number, and waits for one with the same. */
+  /** Sends a message with an id and waits for the reply with the same id. */
   #ask(withinMs: number, messageOf: (id: number) => ToChild): Promise<FromChild> {
     const id = ++this.#lastId
     const answered = this.#wait((message) => 'id' in message && message.id === id, withinMs)
@@ -147,7 +147,7 @@ export class Child {
     return answered
   }
 
-  /** @param stored also requests the store's metrics @returns whether the metrics came in time */
+  /** @param stored also requests the store's metrics @returns whether the metrics arrived in time */
   async requestMetrics(stored: boolean, withinMs: number): Promise<boolean> {
     const received = this.#wait(({ kind }) => kind === 'metrics', withinMs)
     this.send({ kind: 'requestMetrics', stored })
@@ -157,31 +157,31 @@ export class Child {
     )
   }
 
-  /** Drains it, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */
+  /** Drains the child, and kills it if that takes longer than `withinMs`. Resolves when it has exited. */
   async drain(withinMs: number): Promise<void> {
     this.enter('draining')
     this.send({ kind: 'drain' })
     await this.#endAfter(withinMs, `it did not drain within ${withinMs} ms`)
   }
 
-  /** Asks it to clean up and end, which a worker ignores. */
+  /** Asks the child to clean up and exit; workers ignore this. */
   requestEnd(): void {
     this.process.kill('SIGTERM')
   }
 
-  /** Asks it to clean up and end, and kills it if that takes longer than `withinMs`. Resolves when it is gone. */
+  /** Asks the child to clean up and exit, and kills it if that takes longer than `withinMs`. Resolves when it has exited. */
   async terminate(withinMs: number): Promise<void> {
     this.requestEnd()
     await this.#endAfter(withinMs, `it did not end within ${withinMs} ms`)
   }
 
-  /** Kills it because it is no longer needed; nothing is logged. */
+  /** Kills the child because it is no longer needed; nothing is logged. */
   discard(reason: string): void {
     this.#failure ??= `${this} was ended: ${reason}`
     this.process.kill('SIGKILL')
   }
 
-  /** Kills it, for a reason that is logged once. Only `ended` proves that it is gone. */
+  /** Kills the child for a reason that is logged once. Only `ended` proves that it has exited. */
   end(reason: string): void {
     if (this.#state === 'ended') return
     if (this.#failure === undefined) {
@@ -229,7 +229,7 @@ export class Child {
     })
   }
 
-  /** Why a wait failed: the child's failure or, if there is none, `otherwise`. */
+  /** The reason for a failed wait: the child's failure or, by default, `otherwise`. */
   #waitError(otherwise = 'ended'): Error {
     return new Error(this.#failure ?? `${this} ${otherwise}`)
   }
@@ -247,10 +247,11 @@ const silenceCheckMs = 250
 const lateCheckMs = 1000
 
 /**
- * A primary that was itself suspended or starved has not read what its children sent: silence counts from its return.
+ * Watches children for silence. After the primary itself was suspended or starved, messages may still be unread, so silence
+ * counts from its return.
  *
  * @param watched the children that should send heartbeats now
- * @param onSilent called at each check with a child that has been silent for `silentMsMax` or longer, and for how long
+ * @param onSilent called at each check with a child that has been silent for `silentMsMax` or longer, and the duration
  */
 export function watchSilence(
   watched: () => readonly Child[],
@@ -271,7 +272,7 @@ export function watchSilence(
   setInterval(check, silenceCheckMs).unref()
 }
 
-/** True for a signal such as a damaged file causes. Before a read, Node.js aborts for lack of memory or a thread. */
+/** True for a signal that a damaged file may cause. Before the first read, such a signal means missing memory or threads. */
 export function mayBeDamage({ signal, mayHaveRead }: End): boolean {
   return mayHaveRead && signal !== null && nativeFaults.has(signal)
 }

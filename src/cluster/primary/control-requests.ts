@@ -1,6 +1,6 @@
 /**
- * Handles the requests of the command line, and of workers for the console, over the control socket: a request about API keys, or
- * news of them (api-keys.ts); the overview; a reload; or a tool, which gets a process of its own. Nothing here opens the store.
+ * Handles the requests of the command line, and of workers for the console, over the control socket: requests about API keys and
+ * notices of their changes (api-keys.ts), the overview, reloads, and tools, each in its own process. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -19,12 +19,12 @@ import type { StoreOpener } from './store-opening.js'
 interface ControlRequestsOptions {
   readonly keys: Pick<ApiKeys, 'request' | 'announce'>
   readonly opener: Pick<StoreOpener, 'open'>
-  /** Starts a process that waits for a message that says which tool it runs. */
+  /** Starts a process that waits for the message that names its tool. */
   readonly forkTool: () => ChildProcess
   /** The first message to such a process. */
   readonly start: () => ToChild
   readonly overview: () => Promise<Overview>
-  /** Replaces the workers; rejects with the reason when that failed. */
+  /** Replaces the workers; rejects with the reason if that fails. */
   readonly reload: () => Promise<Reloaded>
   readonly stopping: () => boolean
   readonly log: Logger
@@ -32,10 +32,10 @@ interface ControlRequestsOptions {
 
 const loadMsMax = 20_000
 
-/** The most tools that may run at once: each is a process that opens the store. */
+/** Maximum number of tools that run at the same time: each is a process that opens the store. */
 const toolsMax = 8
 
-/** The time to clean up and end. While lmdb copies for a backup, a tool cannot: a stop would wait for the copy. */
+/** Time for a tool to clean up and exit. It cannot exit while lmdb copies for a backup: a stop would wait for the copy. */
 const toolEndMsMax = 2000
 
 export class ControlRequests implements ControlHandlers {
@@ -57,7 +57,7 @@ export class ControlRequests implements ControlHandlers {
     this.options.log.warn({ reason }, 'malformed control request')
   }
 
-  /** Ends the running tools; resolves when they are gone. */
+  /** Stops the running tools; resolves when they have exited. */
   async endTools(): Promise<void> {
     await Promise.all([...this.#tools].map((tool) => tool.terminate(toolEndMsMax)))
   }
@@ -81,7 +81,7 @@ export class ControlRequests implements ControlHandlers {
     }
   }
 
-  /** Starts the tool's process and lets it open the store, like any other; then the process owns the connection. */
+  /** Starts the tool's process and has it open the store, like any other process; then the process owns the connection. */
   async #runTool(work: ToolWork, socket: Socket): Promise<void> {
     if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools are running, the most allowed`)
     const child = this.#forkTool(work.tool)

@@ -1,7 +1,7 @@
 /**
- * The first API key of a new service: for a user who has just typed `npm start`, made once and printed once, with a command
- * to paste; or with a token that an operator made, such as a secret of a container, which is shown nowhere. A service that
- * systemd starts does not print one: a token must not appear in the journal.
+ * The first API key of a new service. After `npm start`, it is created and printed once, with a command to paste. Otherwise it
+ * may get an operator's token, such as a container secret, which is never shown. A service started by systemd prints no key,
+ * because a token must not appear in the journal.
  */
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,25 +13,25 @@ import { settingTable } from '../../settings/table.js'
 
 const firstName = 'first'
 
-/** Between two checks that the store is available and its disk has room. */
+/** The interval between checks that the store is available and its disk has room. */
 const storeCheckMs = 500
 
-/** Shown to the person who has started the service. */
+/** Shown to the person who starts the service. */
 interface Started {
-  /** Of the routes, without a slash at its end. */
+  /** The URL of the routes, without a trailing slash. */
   readonly url: string
-  /** Where the topics are stored, in words. */
+  /** The storage location of the topics, in words. */
   readonly place: string
   readonly data: string
   readonly hasConsole: boolean
 }
 
 /**
- * Prints where the service listens and, if no key exists, makes one that may do everything. A key that cannot be shown
- * is revoked.
+ * Prints the URL of the service and, if no key exists, creates a key for all operations. If the key cannot be shown, it is
+ * revoked.
  *
- * @param show prints a text; false when it could not
- * @throws Error when no response came; a key that was never shown may exist then, under the name "first"
+ * @param show prints a string; returns false if it could not
+ * @throws Error if no response arrived; a key named "first" that was never shown may then exist
  */
 export async function makeFirstKey(
   send: SendKeyRequest,
@@ -56,10 +56,10 @@ Try it:
 }
 
 /**
- * If no key exists, makes one that may do everything, with a token that was given by its hash.
+ * If no key exists, creates a key for all operations with the token that has this hash.
  *
- * @returns `made` if a key was created with the token, `known` if a key had it before, `unused` if other keys exist
- * @throws Error when no response came; the key may exist then
+ * @returns `made` if a key was created with the token, `known` if a key already had it, `unused` if other keys exist
+ * @throws Error if no response arrived; the key may then exist
  */
 export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Promise<'made' | 'known' | 'unused'> {
   const keys = await send({ command: 'listKeys' })
@@ -100,7 +100,7 @@ ${hasConsole ? `  Console:      ${url}/console\n` : ''}  Another key:  node ${sh
 `
 }
 
-/** The program's file, as a command in the working directory names it. */
+/** The path of the program's file for a command in the working directory. */
 function mainFile(): string {
   const file = join(import.meta.dirname, '../../main.js')
   const relativeFile = relative('', file)

@@ -1,6 +1,6 @@
 /**
- * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If one of them
- * fails, one line and the exit code say why. The primary never opens the store, and imports nothing that could.
+ * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If a step fails,
+ * one line and the exit code give the reason. The primary never opens the store, and imports no code that could.
  */
 
 import { hashToken, readTokenFile } from '../../auth/token.js'
@@ -14,10 +14,10 @@ import { type DirectoryLock, exposure, lockDirectory } from '../directory-lock.j
 import { holdPort, listenExitCode, listenProblem } from '../listening.js'
 import { type ReadSettings, Supervisor } from './supervisor.js'
 
-/** How long to wait for the workers of a killed service, or for a tool of the command line, to release the lock. */
+/** Maximum wait for the processes of a killed service, or a tool of the command line, to release the lock. */
 const directoryWaitMs = 15_000
 
-/** Once the service has stopped, the process exits with its exit code. @throws UsageError when a setting is wrong */
+/** Once the service has stopped, the process exits with its exit code. @throws UsageError if a setting is wrong */
 export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)
@@ -58,7 +58,7 @@ async function claimDirectory(data: string): Promise<DirectoryLock | undefined> 
   return running === undefined ? lockDirectory(data, directoryWaitMs) : undefined
 }
 
-/** Reads the certificate's files here alone: later changes do not affect a reload. @throws UsageError if this fails */
+/** Reads the settings and the certificate's files. @throws UsageError if this fails */
 function readSettings(flags: GivenSettings): ReadSettings {
   const config = readConfig(flags)
   const problem = portsProblem(config)
@@ -67,12 +67,12 @@ function readSettings(flags: GivenSettings): ReadSettings {
   return { config, certificate: tlsCert === '' ? undefined : usable(() => readCertificate(tlsCert, tlsKey)) }
 }
 
-/** The hash of the first key's token, if a file has one. Read at the start alone, when that key may be created. */
+/** The hash of the first key's token, if a file contains it. Read only at the start, when the key may be created. */
 function readFirstToken({ firstKeyFile }: Config): string | undefined {
   return firstKeyFile === '' ? undefined : usable(() => hashToken(readTokenFile(firstKeyFile)))
 }
 
-/** @throws UsageError when `read` throws anything */
+/** @throws UsageError if `read` throws */
 function usable<T>(read: () => T): T {
   try {
     return read()

@@ -1,26 +1,26 @@
-/** Whether the service is ready, as far as the primary can see: for /readyz, systemd's status and the watchdog. */
+/** The service's readiness as seen by the primary: for /readyz, systemd's status and the watchdog. */
 import type { Child } from './child.js'
 import type { Writers } from './writers.js'
 
-/** A heartbeat comes every second; a worker that misses several is not serving. */
+/** Workers send a heartbeat every second; a worker that misses several is not serving. */
 const heartbeatMsMax = 5000
 
-/** A writer is replaced in milliseconds, and requests wait: a load balancer must not take the host out for that. */
+/** Replacing a writer takes milliseconds while requests wait, so a load balancer must not remove the host because of it. */
 const writerAbsentMsMax = 5000
 
 interface ReadinessOptions {
   readonly stopping: () => boolean
-  /** How many workers should serve. */
+  /** The number of workers that should serve. */
   readonly expected: () => number
   readonly serving: () => readonly Child[]
-  /** Undefined if the store has no writer at all. */
+  /** Undefined if the engine needs no writer. */
   readonly writers: Pick<Writers, 'current' | 'absentMs'> | undefined
 }
 
 export class Readiness {
   constructor(private readonly options: ReadinessOptions) {}
 
-  /** Everything that keeps the service from being ready, one sentence each; none when it is ready. */
+  /** The reasons why the service is not ready, one sentence each; empty if it is ready. */
   notReadyReasons(): string[] {
     const { stopping, expected, serving, writers } = this.options
     const reasons: string[] = []
@@ -49,23 +49,23 @@ export class Readiness {
     return reasons
   }
 
-  /** If so, writes that might fill the disk are refused; undefined while nothing writes. */
+  /** If true, writes that might fill the disk are rejected; undefined while there is no writer. */
   get isDiskFull(): boolean | undefined {
     const writer = this.options.writers?.current()
     return writer && !writer.writable
   }
 
-  /** Why the store of some worker is unavailable; undefined while none is. */
+  /** Why the store is unavailable to at least one worker; undefined if it is available to all. */
   storeProblem(): string | undefined {
     return this.options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
-  /** Ignores a full disk: a restart cures only silence. */
+  /** Ignores a full disk, because a restart fixes only silence. */
   alive(): boolean {
     return this.#silent().length === 0
   }
 
-  /** The state in one line, for `systemctl status`: how many workers of which version, or why it is not ready. */
+  /** The state in one line, for `systemctl status`: the number of workers by version, or the reasons why it is not ready. */
   status(): string {
     const reasons = this.notReadyReasons()
     return reasons.length > 0 ? `not ready: ${reasons.join('; ')}` : describeWorkers(this.options.serving())
@@ -80,12 +80,12 @@ function isSilent({ heardMs }: Child): boolean {
   return performance.now() - heardMs >= heartbeatMsMax
 }
 
-/** "worker 7", or "workers 7, 8, 9": what holds for many is said once. */
+/** "worker 7", or "workers 7, 8, 9". */
 function nameWorkers(workers: readonly Child[]): string {
   return `${workers.length === 1 ? 'worker' : 'workers'} ${workers.map(({ process }) => process.pid).join(', ')}`
 }
 
-/** "2 workers serve, version 0.1.0", or the count of each version while there are several. */
+/** "2 workers serve, version 0.1.0", or the count of each version if there are several. */
 function describeWorkers(workers: readonly Child[]): string {
   const counts = new Map<string, number>()
   for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)

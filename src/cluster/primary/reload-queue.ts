@@ -1,12 +1,12 @@
 /**
- * The order of reloads: one at a time, and at most one that waits. All requests that arrive while one runs share the
- * one that waits: it begins after them, so it reads what they have changed. Pure: the caller passes what a reload does.
+ * The order of reloads: one runs, and at most one waits. All requests that arrive during a reload share the waiting one:
+ * it starts after them, so it reads their changes. Pure: the caller passes the reload itself.
  */
 
 /**
- * @param first what the first reload waits for
- * @param reload does one reload; never called while another runs
- * @returns requests a reload that begins after the call; settles as that reload does
+ * @param first the promise that the first reload waits for
+ * @param reload performs one reload; never called while another runs
+ * @returns a function that requests a reload; the reload starts after the call, and the promise settles like it
  */
 export function queueReloads<Done>(first: Promise<unknown>, reload: () => Promise<Done>): () => Promise<Done> {
   let last: Promise<unknown> = first.catch(() => {})

@@ -1,26 +1,26 @@
 /**
- * When a worker may be started to replace one that died: at once if that one had served long, after growing delays
- * while workers die young. Also when to give up: after too many in a row died before they served, since the next one
- * will too. A worker that served and was then killed, by a person or for lack of memory, never counts toward giving up.
+ * Decides when to replace a dead worker: immediately if it had served for long, after growing delays while workers die
+ * young. Also decides when to stop trying: too many workers in a row died before they served, so the next one would die
+ * as well. A worker that served and was then killed, by a person or the OOM killer, never counts towards this limit.
  *
- * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed at once are one
+ * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed together are one
  * incident.
  */
 
-/** A worker that lived this long did not die of its start. */
+/** A worker that lived this long did not die because of its start. */
 export const youngMs = 10_000
 
-/** Failed starts in a row, counting all workers, that are still followed by another attempt. */
+/** Maximum consecutive failed starts, over all workers, that are still followed by another attempt. */
 export const failedStartsMax = 10
 
 const firstDelayMs = 100
 const delayMsMax = 5000
 
-/** The unexpected end of a worker. */
+/** The unexpected exit of a worker. */
 interface Death {
   /** Now, in ms of performance.now(). */
   readonly nowMs: number
-  /** From the fork to the end. */
+  /** The time from the fork to the exit. */
   readonly livedMs: number
   readonly served: boolean
 }
@@ -34,7 +34,7 @@ export class RestartPolicy {
     if (!served) this.#failedStarts++
     if (served && livedMs >= youngMs) return
     if (nowMs < this.#notBeforeMs) return
-    // No worker has died young for that long: an old incident does not slow down recovery from a new one.
+    // No worker has died young in that time: an old incident must not slow down the recovery from a new one.
     if (nowMs - this.#notBeforeMs >= youngMs) this.#delays = 0
     this.#notBeforeMs = nowMs + Math.min(firstDelayMs * 2 ** this.#delays++, delayMsMax)
   }

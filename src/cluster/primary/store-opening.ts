@@ -1,33 +1,33 @@
 /**
- * The processes that open the store, and the one rule about them: no process opens it while another may be writing, since
- * that can lose acknowledged commits (store/lmdb/environment/environment.ts). One process at a time opens it, and the writer, which
- * alone writes, pauses meanwhile:
+ * Enforces the one rule for processes that open the store: no process opens it while another may be writing, because that can
+ * lose acknowledged commits (store/lmdb/environment/environment.ts). Processes open the store one at a time, while the writer,
+ * the only process that writes, pauses:
  *
- *     the writer pauses → it has reported `paused`, or has ended → the new one opens (milliseconds) → the writer resumes
+ *     the writer pauses → it reports `paused`, or exits → the new process opens (milliseconds) → the writer resumes
  *
- * A writer that does not pause in time is killed and waited for: only its end proves that it no longer writes.
+ * A writer that does not pause in time is killed, and its exit is awaited: only the exit proves that it no longer writes.
  */
 import { commitDeadlineMs } from '../../settings/limits.js'
 import type { Child } from './child.js'
 
-/** How long a pause may take: a commit in flight that takes longer ends the writer by its own deadline. */
+/** Maximum wait for a pause: if a commit in flight takes longer, its own deadline stops the writer. */
 const pauseMsMax = commitDeadlineMs + 2000
 
 /** Opening takes milliseconds; after this long it has failed. */
 const openMsMax = 10_000
 
 export class StoreOpener {
-  /** The process that writes, or may do so. */
+  /** The process that writes or may write. */
   #writer: Child | undefined
   /** Resolves after the last opening that was requested. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Lets `child`, which has loaded, open the store. Rejects when it cannot, once its process has ended. */
+  /** Has `child`, which has loaded, open the store. If it cannot, rejects once its process has exited. */
   open(child: Child): Promise<void> {
     return this.#inTurn(child, () => this.#openBesideWriter(child))
   }
 
-  /** As `open`, for one that will write. Rejects while the writer before it is not gone. */
+  /** Like `open`, for a process that will write. Rejects if the previous writer has not exited. */
   openWriter(child: Child): Promise<void> {
     return this.#inTurn(child, async () => {
       if (this.#writer !== undefined && this.#writer.state !== 'ended')
@@ -44,7 +44,7 @@ export class StoreOpener {
       return open()
     })
     this.#last = opened.catch(() => {})
-    // Earlier openings may take long; a child that ends while it waits for them is reported at once.
+    // Earlier openings may take long; a child that exits while it waits is reported immediately.
     await Promise.race([turn, child.ended])
     if (child.state === 'ended') throw endedTooEarly(child)
     return opened

@@ -3,7 +3,8 @@
  *
  * Start: admin listener → control socket → writer → workers → log the addresses. Reload: read the settings again, replace
  * the writer and the workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools
- * end → the writer drains → admin listener and control socket close → end. Every step of a stop runs, even if an earlier one failed.
+ * exit → the writer drains → admin listener and control socket close → exit. Every step of a stop runs, even if an earlier
+ * step failed.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -37,10 +38,10 @@ import { StoreOpener } from './store-opening.js'
 import { type Wanted, Workers } from './workers.js'
 import { Writers } from './writers.js'
 
-/** A second signal sooner than this repeats the first: GNU timeout sends two, and so does a terminal through npm. */
+/** A second signal within this time counts as a repetition: GNU timeout sends two, and so does a terminal through npm. */
 const repeatedSignalMs = 1000
 
-/** Between two checks of the service's state, for systemd's status text and the log. */
+/** The interval between checks of the service's state, for systemd's status text and the log. */
 const statusMs = 1000
 
 /** Checked settings, and the certificate that they name, if any. */
@@ -50,32 +51,32 @@ export interface ReadSettings {
 }
 
 interface SupervisorOptions extends Pick<ReadSettings, 'config'> {
-  /** Of the token that the first key gets; undefined if none was given. */
+  /** Hash of the first key's token; undefined if no token was given. */
   readonly firstTokenHash: string | undefined
-  /** Reads the settings again; throws a UsageError when one is wrong. */
+  /** Reads the settings again; throws a UsageError if a setting is wrong. */
   readonly readSettings: () => ReadSettings
-  /** Of the certificate in use, in ms since the epoch; undefined without one. */
+  /** The expiry of the certificate in use, as Unix time in ms; undefined without a certificate. */
   readonly certificateExpiresMs: () => number | undefined
   /** Called with the certificate that the workers use from now on; must not fail. */
   readonly useCertificate: (certificate: Certificate | undefined) => void
-  /** The routes' port, which is reserved. */
+  /** The reserved port of the routes. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
   readonly lockDescriptor: number
   readonly log: Logger
-  /** Reports why the service cannot start, and ends the process. */
+  /** Reports the reason why the service cannot start, and exits. */
   readonly refuse: (code: number, reason: string) => never
 }
 
 /**
- * V8 counts the buffers of bodies as its old objects. By its own bound, which follows from the few megabytes that live
- * there, it would collect them after every seventieth value of 100 KB: with this one, in MiB, such a write costs half.
+ * V8 counts the buffers of bodies as old objects. Its default limit, based on the few megabytes of live objects, would
+ * trigger a collection after every 70 values of 100 KB. With this limit, in MiB, such a write costs half.
  */
 const heapArguments = ['--initial-old-space-size=64']
 
 export class Supervisor {
   readonly #log: Logger
-  /** Undefined where the engine needs no writer. */
+  /** Undefined if the engine needs no writer. */
   readonly #writers: Writers | undefined
   readonly #workers: Workers
   readonly #keys: ApiKeys
@@ -83,7 +84,7 @@ export class Supervisor {
   readonly #readiness: Readiness
   readonly #metrics: Metrics
   #config: Config
-  /** While the number of workers changes, the smaller number. */
+  /** The smaller of the two numbers while the number of workers changes. */
   #workersExpected: number
   #control: Server | undefined
   #admin: Admin | undefined
@@ -96,8 +97,8 @@ export class Supervisor {
 
   /**
    * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the
-   * reason when anything fails; the former settings then stay or are restored. When this settles, systemd has been
-   * notified of the end.
+   * reason if anything fails; the former settings then stay or are restored. When this settles, systemd has been
+   * notified of the end of the reload.
    */
   readonly reload: () => Promise<Reloaded>
 
@@ -130,7 +131,7 @@ export class Supervisor {
     const start = () => this.#wanted(this.#config).start
     const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
     this.reload = queueReloads(started, () => this.#reloadOnce())
-    // Of the workers, the one that was heard last: it hangs least likely.
+    // The most recently heard worker is the least likely to hang.
     const worker = (): Child | undefined => [...serving()].sort((a, b) => b.heardMs - a.heardMs)[0]
     const keys = new ApiKeys({ responder: hasWriter ? writer : worker, loaded: () => this.#workers.loaded() })
     this.#keys = keys
@@ -159,18 +160,18 @@ export class Supervisor {
     })
   }
 
-  /** Resolves when all workers serve; if the service cannot start, the process ends and reports why. */
+  /** Resolves when all workers serve; if the service cannot start, reports the reason and exits. */
   async start(): Promise<void> {
     process.on('SIGTERM', (signal) => this.#onSignal(signal))
     process.on('SIGINT', (signal) => this.#onSignal(signal))
     process.on('SIGHUP', () => void this.reload().catch(() => {}))
     const url = await this.#startAll()
     this.#onStarted()
-    // Reloads need not wait for it: it may take as long as the store is unavailable.
+    // Reloads do not wait for the first key, which may take as long as the store is unavailable.
     if (url !== undefined) await this.#makeFirstKey(url)
   }
 
-  /** @returns the URL of the routes; undefined when a signal ended the start */
+  /** @returns the URL of the routes; undefined if a signal ended the start */
   async #startAll(): Promise<string | undefined> {
     const { refuse, port } = this.options
     const { host, adminHost, adminPort, data, workers, basePath, tlsCert, firstKey } = this.#config
@@ -196,7 +197,7 @@ export class Supervisor {
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
-    // A person who has just typed `npm start` reads the text of the first key, which says the same.
+    // After `npm start` on a terminal, the text of the first key contains the same information.
     if (!(onTerminal && firstKey)) {
       log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
       const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
@@ -211,7 +212,7 @@ export class Supervisor {
     return url
   }
 
-  /** A failure does not end the service: `topicd keys add` can make a key later. */
+  /** A failure does not stop the service: `topicd keys add` can create a key later. */
   async #makeFirstKey(url: string): Promise<void> {
     const { store, data, noConsole, firstKey, firstKeyFile } = this.#config
     const { firstTokenHash } = this.options
@@ -270,7 +271,7 @@ export class Supervisor {
     }
   }
 
-  /** The writer first: if the new one is of no use, the workers stay as they are. */
+  /** Replaces the writer first: if the new writer fails, the workers stay as they are. */
   async #replaceAll(before: Config, next: Config): Promise<void> {
     await this.#writers?.replace(this.#wanted(next).start)
     try {
@@ -281,7 +282,7 @@ export class Supervisor {
     }
   }
 
-  /** For the console: of the figures of the service page, whose samples it shares. */
+  /** For the console: figures from the service page, whose samples it shares. */
   async #overview(): Promise<Overview> {
     const { facts, moments } = await this.#metrics.figures(0)
     const { streams = 0, connections = 0 } = moments.at(-1) ?? {}
@@ -291,7 +292,7 @@ export class Supervisor {
     return { version, started, ready, problems, topics: facts?.topics ?? null, streams, connections }
   }
 
-  /** The address of the console's page of the topics; undefined if it is turned off. */
+  /** The address of the console's topics page; undefined if it is turned off. */
   #topicsPage() {
     const { host, basePath, tlsCert, noConsole } = this.#config
     const scheme = tlsCert === '' ? ('http' as const) : ('https' as const)
@@ -299,17 +300,17 @@ export class Supervisor {
   }
 
   #wanted(wanted: Config): Wanted {
-    // Of port 0, the workers are told which one it is.
+    // If the admin port is 0, workers get the actual port.
     const config = { ...wanted, adminPort: this.#admin?.port ?? wanted.adminPort }
     const start = { kind: 'start', config, port: this.options.port, announcesKeys: true } as const
     return { count: config.workers, start: this.#writers === undefined ? start : { ...start, hasWriter: true } }
   }
 
   #forkWorker({ headerBytesMax }: Config): Child {
-    // The HTTP library reads it as it is loaded.
+    // The HTTP library reads the variable when it is loaded.
     const worker = cluster.fork({ UWS_HTTP_MAX_HEADERS_SIZE: headerBytesMax })
-    // node:cluster repeats the errors of the process on the worker. Child handles them; unheard here, they would end
-    // the primary.
+    // node:cluster repeats the errors of the process on the worker. Child handles them; without this listener they would
+    // crash the primary.
     worker.on('error', () => {})
     return this.#watched(new Child(worker.process, this.#log))
   }
@@ -319,7 +320,7 @@ export class Supervisor {
     return child
   }
 
-  /** Logs once that the store is unavailable, and once that it is available again. */
+  /** Logs each change of the store's availability and of the room on the disk once, and updates systemd's status. */
   #watch(): void {
     const problem = this.#readiness.storeProblem()
     if (problem !== undefined && this.#storeProblem === undefined)
@@ -334,7 +335,7 @@ export class Supervisor {
     void this.#sendStatus()
   }
 
-  /** Sends systemd the status if it has changed or comes with other states; resolves when systemd has it. */
+  /** Sends systemd the status if it has changed or there are states to send; resolves when systemd has it. */
   async #sendStatus(...states: readonly string[]): Promise<void> {
     const status = this.#readiness.status()
     if (this.#isReloading || this.#stoppingSinceMs !== undefined) return

@@ -1,11 +1,11 @@
 /**
- * The workers of a service: the desired state (how many, with which settings), the actual state (each child's own), and
- * one method, `#reconcile`, that takes the next step from the one to the other. Every event calls it: a start, a
- * rolling restart, a worker that begins to serve, a death, the end of a delay. So a death during a rolling restart, or
- * a signal during a start, is not a special case.
+ * The workers of a service: the desired state (their number and settings), the actual state (kept by each child), and one
+ * method, `#reconcile`, that takes the next step from the actual to the desired state. Every event calls it: a start, a
+ * rolling restart, a worker that starts to serve, a death, the end of a delay. So a death during a rolling restart, or a
+ * signal during a start, is not a special case.
  *
- * Workers are replaced one at a time, and a new one serves for a moment before an old one drains. If it dies before it
- * serves, or young while the replacement is in progress, the former desired state is restored.
+ * Workers are replaced one at a time, and each new worker serves for a short trial before an old one drains. If the new
+ * worker dies before it serves, or young during the replacement, the previous desired state is restored.
  */
 import type { Logger } from '../../ops/log.js'
 import type { Start } from '../messages.js'
@@ -13,19 +13,19 @@ import { type Child, type End, loadMsMax, watchSilence } from './child.js'
 import { failedStartsMax, RestartPolicy, youngMs } from './restarts.js'
 import type { StoreOpener } from './store-opening.js'
 
-/** How long binding the port and loading the routes may take, on a busy machine. */
+/** Maximum time for binding the port and loading the routes, on a busy machine. */
 const serveMsMax = 30_000
 
-/** A heartbeat comes every second: a worker that is silent for this long hangs, and is killed and replaced. */
+/** A worker sends a heartbeat every second. One that is silent for this long hangs, and is killed and replaced. */
 const silentMsMax = 20_000
 
-/** How long a new worker serves before an old one drains: if its first requests kill it, it dies within this time. */
+/** The time that a new worker serves before an old one drains: a worker killed by its first requests dies within it. */
 const trialMs = 1000
 
-/** Grace after the drain time-out, before SIGKILL. */
+/** Grace period between the drain timeout and SIGKILL. */
 const drainGraceMs = 3000
 
-/** The desired state. Workers that were started for another `Wanted` are replaced, even if it was equal. */
+/** The desired state. Workers that were started for a different `Wanted` object are replaced, even if it is equal. */
 export interface Wanted {
   readonly count: number
   readonly start: Start
@@ -45,7 +45,7 @@ interface Worker {
   readonly child: Child
   readonly wanted: Wanted
   readonly isReplacement: boolean
-  /** When it began to serve, in ms of performance.now(). */
+  /** The time at which it started to serve, in ms of performance.now(). */
   servedAtMs: number
 }
 
@@ -57,11 +57,11 @@ interface Change {
 
 export class Workers {
   readonly #policy = new RestartPolicy()
-  /** Every worker that has not ended, oldest first. */
+  /** Every worker that has not exited, oldest first. */
   readonly #all = new Set<Worker>()
   #wanted: Wanted | undefined
   #change: Change | undefined
-  /** Dead workers in whose place none has been started yet. */
+  /** The number of dead workers without a replacement so far. */
   #unreplaced = 0
   #restarts = 0
   #ending = false
@@ -76,11 +76,10 @@ export class Workers {
   }
 
   /**
-   * Makes `wanted` the desired state: starts missing workers, replaces those that were started for another one, drains
-   * surplus ones. One change at a time. Resolves when all of them serve and no others are left.
+   * Makes `wanted` the desired state: starts missing workers, replaces workers that were started for another state, and
+   * drains surplus workers. Only one change runs at a time. Resolves when exactly the wanted workers serve.
    *
-   * @throws Error when one of the new workers ends before it serves, or soon after; the former desired state is then
-   *   restored
+   * @throws Error if a new worker exits before it serves, or soon after; the previous desired state is then restored
    */
   reach(wanted: Wanted): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -91,7 +90,7 @@ export class Workers {
     })
   }
 
-  /** Drains those that serve and kills those that are starting; resolves when all are gone, drained ones included. */
+  /** Drains the serving workers and kills the starting ones; resolves when all have exited. */
   async drain(): Promise<void> {
     this.#stopReconciling()
     for (const worker of this.#all) {
@@ -111,7 +110,7 @@ export class Workers {
     return this.#inState('serving').map(({ child }) => child)
   }
 
-  /** The workers that may have read the API keys: all that have loaded their code, and run. */
+  /** The workers that may have read the API keys: all running workers that have loaded their code. */
   loaded(): readonly Child[] {
     return [...this.#all].map(({ child }) => child).filter(({ version }) => version !== undefined)
   }
@@ -140,13 +139,13 @@ export class Workers {
     if (serving.length > wanted.count && draining.length === 0) {
       const trialLeftMs = Math.max(...serving.map(({ servedAtMs }) => servedAtMs)) + trialMs - performance.now()
       if (trialLeftMs > 0) return this.#reconcileAfter(trialLeftMs)
-      // The oldest, of the outdated ones if there are any.
+      // The oldest outdated worker or, if there is no outdated one, the oldest worker.
       const [oldest] = [...outdated, ...serving]
       return oldest && this.#drain(oldest)
     }
     const missing = wanted.count - (serving.length - outdated.length) - starting.length
     if (missing > 0) {
-      // A rolling restart starts one extra worker at a time, but replaces all that died at once.
+      // A rolling restart starts one extra worker at a time, but immediately replaces every dead one.
       const isRolling = outdated.length + draining.length > 0
       const vacant = wanted.count - serving.length - starting.length
       const next = starting.length + draining.length === 0 ? 1 : 0
@@ -188,7 +187,7 @@ export class Workers {
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 
-  /** A new process. Undefined when it cannot be started, as for lack of memory: then another attempt is scheduled. */
+  /** A new process. Undefined if it cannot be started, for example without memory; another attempt is then scheduled. */
   #fork(wanted: Wanted): Child | undefined {
     try {
       return this.options.fork(wanted)
@@ -202,7 +201,7 @@ export class Workers {
     }
   }
 
-  /** Load → open → serve. A step that fails ends the child; `#onEnd` handles that. */
+  /** Load → open → serve. If a step fails, the child exits, and `#onEnd` handles the failure. */
   async #bringUp(worker: Worker): Promise<void> {
     const { child, wanted, isReplacement } = worker
     const { opener, log, onOpened } = this.options
@@ -225,7 +224,7 @@ export class Workers {
     void worker.child.drain(worker.wanted.start.config.drainMs + drainGraceMs)
   }
 
-  /** @param failure why it never served; undefined for one that did */
+  /** @param failure the reason why the worker never served; undefined if it served */
   #onEnd(worker: Worker, { code, signal, during }: End, failure: Error | undefined): void {
     this.#all.delete(worker)
     if (this.#ending) return
@@ -246,7 +245,7 @@ export class Workers {
     this.#reconcile()
   }
 
-  /** True if the death of a worker that served counts as a failure of the replacement in progress. */
+  /** Whether the death of a worker that served counts as a failure of the replacement in progress. */
   #isUnfit({ servedAtMs }: Worker): boolean {
     return this.#change?.before !== undefined && performance.now() - servedAtMs < youngMs
   }

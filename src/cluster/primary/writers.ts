@@ -1,12 +1,12 @@
 /**
- * The writer as the primary keeps it: one process that writes, and a spare that has loaded its code and takes over when
- * that one dies. What a writer does is in cluster/writer/writer.ts; workers keep what is not answered, and send it to
- * the next one.
+ * The primary's side of the writer: one process that writes, and a spare that has loaded its code and takes over when the
+ * writer dies. The writer's program is in cluster/writer/writer.ts. Workers keep unanswered requests and send them to the
+ * next writer.
  *
  *     the writer dies → its process is gone → the spare opens the store (milliseconds) → a new spare is loaded
  *
- * A replacement, for new settings or a new build: load the new one → the old one drains → the new one opens. If it cannot,
- * or dies within its trial, the spare takes over, which has the code and the settings of the old one.
+ * A replacement, for new settings or a new build: load the new writer → drain the old one → the new one opens the store. If
+ * the new writer cannot open it, or dies within its trial, the spare takes over with the code and settings of the old one.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../../base/within.js'
@@ -16,20 +16,20 @@ import type { Start } from '../messages.js'
 import { type Child, loadMsMax, watchSilence } from './child.js'
 import type { StoreOpener } from './store-opening.js'
 
-/** How long a drain may take: it commits what was taken, and the disk may be slow. */
+/** Maximum time of a drain: it commits the accepted requests, and the disk may be slow. */
 const drainMsMax = commitDeadlineMs
 
-/** A heartbeat comes every second, unless the disk hangs. */
+/** A writer sends a heartbeat every second, unless the disk hangs. */
 const silentMsMax = commitDeadlineMs
 
-/** Before another attempt when a writer could not open the store; doubled for each further one, up to the second. */
+/** The delay before another attempt if a writer could not open the store; it doubles each time, up to `startDelayMsMax`. */
 const startDelayMs = 100
 const startDelayMsMax = 5000
 
-/** Between the end of a spare and the start of another. */
+/** The pause between the exit of a spare and the start of another. */
 const spareDelayMs = 1000
 
-/** How long a new writer works before its predecessor's spare is given up. */
+/** The time that a new writer runs before its predecessor's spare is discarded. */
 const trialMs = 1000
 
 interface Writer {
@@ -47,15 +47,15 @@ interface WritersOptions {
 export class Writers {
   readonly #all = new Set<Writer>()
   #current: Writer | undefined
-  /** When the last one ended, or the service began. */
+  /** The time at which the last writer exited, or the service started. */
   #absentFromMs = performance.now()
   #spare: Writer | undefined
-  /** Resolves after the last replacement or take-over that was begun. */
+  /** Resolves after the last replacement or takeover that was requested. */
   #lastChange: Promise<void> = Promise.resolve()
   #isReplacing = false
   #isEnding = false
   #restarts = 0
-  /** Writers that could not open the store, in a row. */
+  /** Consecutive writers that could not open the store. */
   #failedStarts = 0
 
   constructor(private readonly options: WritersOptions) {
@@ -66,7 +66,7 @@ export class Writers {
     )
   }
 
-  /** The writer, and its spare once that has loaded: those that send heartbeats. */
+  /** The processes that send heartbeats: the writer, and its spare once it has loaded. */
   #loaded(): readonly Child[] {
     const [writer, spare] = [this.#current?.child, this.#spare?.child]
     return [...(writer?.state === 'serving' ? [writer] : []), ...(spare?.version === undefined ? [] : [spare])]
@@ -76,12 +76,12 @@ export class Writers {
     return this.#current?.child
   }
 
-  /** For how long no process has been writing, in ms; 0 while one is. */
+  /** The time without a writer so far, in ms; 0 while a writer is running. */
   absentMs(): number {
     return this.#current === undefined ? performance.now() - this.#absentFromMs : 0
   }
 
-  /** True if a spare has loaded, which writes immediately if the writer dies. */
+  /** True if a spare has loaded; it takes over immediately if the writer dies. */
   get hasSpare(): boolean {
     return this.#spare?.child.version !== undefined
   }
@@ -90,13 +90,13 @@ export class Writers {
     return this.#restarts
   }
 
-  /** @throws Error when the first writer cannot open the store */
+  /** @throws Error if the first writer cannot open the store */
   async begin(start: Start): Promise<void> {
     await this.#open(this.#load(start))
     this.#loadSpare(start)
   }
 
-  /** @throws Error when the new writer cannot take over; one with the former code and settings writes then */
+  /** @throws Error if the new writer cannot take over; a writer with the former code and settings then runs */
   async replace(start: Start): Promise<void> {
     if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment: see the log')
     try {
@@ -108,7 +108,7 @@ export class Writers {
     }
   }
 
-  /** Commits what workers have sent, and ends. To be called when all of them have ended. */
+  /** Commits the workers' requests, then stops the writer. Call it after all workers have exited. */
   async drain(): Promise<void> {
     this.#isEnding = true
     this.#spare?.child.discard('the service is stopping')
@@ -123,7 +123,7 @@ export class Writers {
     for (const { child } of this.#all) child.discard('the service is stopped at once')
   }
 
-  /** Replacements and take-overs come one after the other: there is at most one writer. */
+  /** Runs replacements and takeovers one at a time: there is at most one writer. */
   #inTurn(change: () => Promise<void>): Promise<void> {
     const changed = this.#lastChange.then(change)
     this.#lastChange = changed.catch(() => {})
@@ -202,7 +202,7 @@ export class Writers {
     this.#loadSpareLater(start)
   }
 
-  /** Has the spare, or a new process, write; tries until one does, since reads go on meanwhile. */
+  /** Makes the spare, or a new process, the writer. Retries until one succeeds, because reads continue in the meantime. */
   async #takeOver(start: Start): Promise<void> {
     while (!this.#isEnding && this.#current === undefined) {
       const spare = this.#spare

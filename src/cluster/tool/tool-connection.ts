@@ -1,7 +1,7 @@
 /**
  * The connection between a running tool and its caller: input, output with back-pressure, and the signal that stops the
- * work. The work is stopped when the connection closes, when its output is not read, and by `stop`. What the work is,
- * and when the process ends, is decided in tool-process.ts.
+ * work. The work is stopped by `stop`, or if the connection closes or the output is not read. tool-process.ts runs the
+ * work and decides when the process exits.
  *
  *     readyLine → the tool's own lines → endLine, or an error line → the caller closes
  */
@@ -27,7 +27,7 @@ export class ToolConnection {
     socket.write(`${readyLine}\n`)
   }
 
-  /** Aborts, with the reason, once the work must stop. */
+  /** Aborts with the reason when the work must stop. */
   get signal(): AbortSignal {
     return this.#stopping.signal
   }
@@ -37,7 +37,7 @@ export class ToolConnection {
     this.#stopping.abort(new Error(reason))
   }
 
-  /** Resolves when there is room for more. @throws Cancelled once the work must stop, or its output is not read */
+  /** Resolves when there is room for more. @throws Cancelled if the work must stop or its output is not read */
   readonly emit = async (lines: string | Uint8Array): Promise<void> => {
     if (this.signal.aborted) throw new Cancelled()
     this.socket.cork()
@@ -59,17 +59,17 @@ export class ToolConnection {
     }
   }
 
-  /** @param failure undefined when all of the work is done */
+  /** @param failure undefined if the work is complete */
   lastLine(failure: Error | undefined): string {
     if (failure === undefined) return endLine
     return errorLine(failure instanceof Cancelled ? (this.signal.reason as Error) : failure)
   }
 
-  /** Sends the last line, and waits until the caller closes the connection: after stopped work for `stopMsMax`. */
+  /** Sends the last line and waits until the caller closes the connection; if the work was stopped, for at most `stopMsMax`. */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.socket.end(`${lastLine}\n`)
-    // Input that still comes has no reader any more; unread, it would keep the connection from closing. As long as the
-    // socket is piped, it is read only as fast as the reader that is gone.
+    // Further input has no reader; if it stayed unread, the connection could not close. While the socket is piped, it is
+    // read only as fast as the former reader, so unpipe it.
     this.socket.unpipe(this.input)
     this.socket.resume()
     if (this.socket.closed) return

@@ -1,13 +1,13 @@
 /**
- * The program of a tool's process. While a service runs, the primary forks it, as one more process that opens the
- * store; otherwise the command line does (commands/store/standalone-tool.ts). It opens the store when its parent says so, does
- * one piece of work over a connection, and ends. Damaged files may kill it by a signal, which its parent survives and can
- * explain.
+ * The program of a tool process. While a service runs, the primary forks it as another process that opens the store;
+ * otherwise the command line forks it (commands/store/standalone-tool.ts). It opens the store when its parent tells it to,
+ * does one piece of work over a connection, and exits. Damaged files may kill it by a signal, which the parent survives and
+ * can explain.
  *
- * Stopped work (tool-connection.ts) ends at its next step, so that no snapshot outlives it: a snapshot that stays open
- * keeps every page that is freed later from being reused.
+ * Stopped work (tool-connection.ts) ends at its next step, so that its snapshot is closed: an open snapshot prevents the
+ * reuse of every page that is freed later.
  *
- *     load → open → work → the store closes → the last line says how it went → end
+ *     load → open → work → close the store → send the outcome in the last line → exit
  */
 import { Socket } from 'node:net'
 import { exitCodes } from '../../base/exit-codes.js'
@@ -26,18 +26,18 @@ import { onParentMessage, sendToParent } from '../parent.js'
 import { ToolConnection } from './tool-connection.js'
 
 /**
- * The maximum wait of stopped work for the store to close, which is impossible while lmdb copies, and for its last line
- * to leave.
+ * The maximum wait after stopped work for the store to close, which is impossible while lmdb copies, and for the caller to
+ * take the last line.
  */
 const stopMsMax = 300
 
 class ToolProcess {
   #config: Config | undefined
-  /** True if a service runs, whose writer writes for this process. */
+  /** True if a service runs; its writer then writes for this process. */
   #hasWriter = false
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
-  /** True if the process ends by its own decision, so that its exit, with any code, needs no kill. */
+  /** True if the process exits by its own decision, so that the exit, with any code, does not become a kill. */
   isEnding = false
 
   take(message: ToTool, handle: unknown): void {
@@ -53,7 +53,7 @@ class ToolProcess {
     }
   }
 
-  /** Stops the work, which then ends the process; ends the process at once if there is no work yet. */
+  /** Stops the work, after which the process exits; without work, exits immediately. */
   stop(reason: string): void {
     if (this.#connection === undefined) this.#end(exitCodes.failed)
     this.#connection?.stop(reason)
@@ -65,8 +65,8 @@ class ToolProcess {
   }
 
   /**
-   * Reports `opened` even if that failed, so that the other processes may go on; the caller learns the reason from
-   * `#run`.
+   * Reports `opened` even if opening failed, so that the other processes may continue; `#run` tells the caller the
+   * reason.
    */
   async #open({ store, data, diskFreeBytesMin, changesKept }: Config): Promise<void> {
     const options = { directory: data, readsInOrder: true, diskFreeBytesMin, changesKept }
@@ -75,7 +75,7 @@ class ToolProcess {
     sendToParent({ kind: 'opened' })
   }
 
-  /** Undefined when the store could not be opened. */
+  /** Undefined if the store could not be opened. */
   async #openedStore(): Promise<TopicStore | undefined> {
     return this.#opening?.catch(() => undefined)
   }
@@ -95,7 +95,7 @@ class ToolProcess {
     )
     const isClosed = await within(stopMsMax, closed, () => false)
     await connection.close(lastLine, stopMsMax)
-    // A plain exit would wait until lmdb has copied everything; this one becomes a kill (see the exit listener below).
+    // A plain exit would wait until lmdb has copied everything; this exit becomes a kill (see the exit listener below).
     if (!isClosed) process.exit()
     this.#end(exitCodes.done)
   }
@@ -117,7 +117,7 @@ class ToolProcess {
 
 const program = new ToolProcess()
 
-// A defect ends the process with an exit code: a kill would look like the system's (see the exit listener below).
+// After a defect, exit with a code: a kill would look as if the system had sent it (see the exit listener below).
 process.on('uncaughtException', () => (program.isEnding = true))
 logCrashes(createLog('tool'))
 
@@ -125,7 +125,7 @@ onParentMessage((message: ToTool, handle) => program.take(message, handle))
 process.on('SIGTERM', () => program.stop('the service is stopping'))
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// Without its parent it must not write: the next service may open the store. A backup removes its file first.
+// Without its parent, the process must not write: the next service may open the store. A backup removes its file first.
 process.on('exit', () => {
   if (!program.isEnding) process.kill(process.pid, 'SIGKILL')
 })

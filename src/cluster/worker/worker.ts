@@ -1,8 +1,8 @@
 /**
- * The program of a worker, which the primary forks: load → open the store → serve → drain → end. It does nothing without a
- * message, and ends at once when the primary is gone. A step that fails ends the process.
+ * The program of a worker, which the primary forks: load → open the store → serve → drain → exit. It does nothing without a
+ * message, and is killed immediately if the primary exits. If a step fails, the process exits.
  *
- * Ways to end: a drain answers what is in flight and closes the store. Everything else is a kill, which the store
+ * A drain answers the requests in flight and closes the store. Every other way to stop is a kill, which the store
  * survives.
  */
 import { pathOf } from '../../api/routes/route.js'
@@ -36,7 +36,7 @@ import { primaryOf } from './primary.js'
 interface Opened {
   readonly store: TopicStore
   readonly keyring: Keyring
-  /** Undefined where the writer sweeps. */
+  /** Undefined if the writer sweeps. */
   readonly sweeper: ExpirySweeper | undefined
   readonly changes: LiveChanges
 }
@@ -50,10 +50,10 @@ class Worker extends Life {
   readonly #refusedKeys = new RefusedKeys(this.log)
   readonly #loopDelay = watchLoop()
   #start: Start | undefined
-  /** Known before the rest of `#opened`: while the keys are being read, the store may already be unavailable. */
+  /** Set before `#opened`: while the keys are being read, the store may already be unavailable. */
   #store: TopicStore | undefined
   #opened: Opened | undefined
-  /** Settles when the store is open and the keys have been read, or that failed. */
+  /** Settles when the store is open and the keys have been read, or when either failed. */
   #opening: Promise<void> | undefined
   #serving: Serving | undefined
 
@@ -98,7 +98,7 @@ class Worker extends Life {
     }
     const store = await openStore(config.store, options, () => connectToWriter(config.data))
     this.#store = store
-    // The primary asks for a first key only once it knows whether the store is available.
+    // The primary requests a first key only once it knows whether the store is available.
     this.sendHeartbeat()
     const onFailure = (error: unknown): void =>
       this.log.error(failureMembers(error), 'API keys could not be read or written')
@@ -140,16 +140,16 @@ class Worker extends Life {
     sweeper?.enable(true)
   }
 
-  /** The suspension ends with `#loadKeys`. If the store is not open yet, the primary repeats the message when it is. */
+  /** `#loadKeys` ends the suspension. If the store is not open yet, the primary repeats the message when it is open. */
   async #suspendKey(revocation: number, name: string): Promise<void> {
     await this.#opening?.catch(() => {})
     this.#opened?.keyring.suspend(revocation, name)
   }
 
   /**
-   * Serves by the API keys as they are now, and says so. Before the store is opened, there is nothing to do for it.
+   * Loads the present API keys and confirms. Before the store is opened, there are no keys to load.
    *
-   * @param revocation the one that is over: its key is refused no longer because of that
+   * @param revocation the number of a finished revocation, which no longer suspends its key
    */
   async #loadKeys(id: number, revocation?: number): Promise<void> {
     await this.#opening?.catch(() => {})
@@ -178,7 +178,7 @@ class Worker extends Life {
   }
 
   protected sendHeartbeat(): void {
-    // Only the writer knows whether anything can be written.
+    // Only the writer knows whether the disk has room.
     sendToParent({ kind: 'heartbeat', writable: true, storeProblem: this.#storeProblem() })
   }
 
@@ -189,7 +189,7 @@ class Worker extends Life {
     return this.#store?.notReady?.() ?? keysProblem()
   }
 
-  /** Answers the requests in flight first. */
+  /** Answers the requests in flight, closes everything and exits. */
   #drain(): Promise<void> {
     this.#opened?.sweeper?.enable(false)
     return this.endAfter([
@@ -202,7 +202,7 @@ class Worker extends Life {
     ])
   }
 
-  /** The engine, or the writer, was not reached before; now that it is, it turns out that this program cannot use it. */
+  /** The engine or the writer was unreachable at first; now that it responds, this program turns out to be unable to use it. */
   #onUnusable(reason: Error): void {
     this.log.fatal({ err: reason }, 'the store cannot be used')
     this.fail(reason, exitCodes.storeUnusable)

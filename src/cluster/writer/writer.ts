@@ -1,10 +1,10 @@
 /**
- * The program of the writer, which the primary forks: load → open the store and listen → drain → end. Loaded, but without the
- * store, it is the spare that takes over at once when the writer dies. It does nothing without a message, and ends at once
- * when the primary is gone.
+ * The program of the writer, which the primary forks: load → open the store and listen → drain → exit. Loaded, but without
+ * the store, it is the spare, which takes over immediately when the writer dies. It does nothing without a message, and is
+ * killed immediately if the primary exits.
  *
- * Ways to end: a drain takes no more requests, and answers those that it has taken. A broken commit ends the process at
- * once: workers keep what is not answered, and the next writer knows what was committed. Everything else is a kill,
+ * A drain accepts no more requests and answers the accepted ones. If a commit breaks, the process exits immediately:
+ * workers keep unanswered requests, and the next writer knows which were committed. Every other way to stop is a kill,
  * which the store survives.
  */
 import type { Server } from 'node:net'
@@ -67,7 +67,7 @@ class Writer extends Life {
     const sweeper = new ExpirySweeper(writer.store, this.log)
     this.#opened = { writer, server, sweeper }
     sweeper.enable(true)
-    // Before it has opened, so that a service with a full disk is never called ready.
+    // Sent before `opened`, so that a service with a full disk is never reported as ready.
     this.sendHeartbeat()
   }
 
@@ -94,7 +94,7 @@ class Writer extends Life {
 
   #onBroken(reason: Error): void {
     this.log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer ends')
-    // Without its last counts, no metric would ever show the writes that failed.
+    // Without these last counts, no metric would ever show the failed writes.
     this.#sendMetrics()
     this.end(exitCodes.commitFailed)
   }
