@@ -1,6 +1,6 @@
 /**
  * Counts the answered requests of each API key; the counts only grow. Each response adds one to its key's count.
- * Workers limit the number of names that they count. The primary limits the sums as well, because each worker sees other names first.
+ * Workers limit the number of counted names. The primary limits the sums as well, because each worker sees different names first.
  */
 import { keyNamesCountedMax } from '../settings/limits.js'
 

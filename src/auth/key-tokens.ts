@@ -4,7 +4,7 @@ import { formerExpiresMs } from '../keys/rotation.js'
 
 interface KeyToken {
   readonly record: KeyRecord
-  /** The token is rejected from this time, as Unix time in ms; Infinity if it does not expire. */
+  /** The time from which the token is rejected, as Unix time in ms; Infinity if it does not expire. */
   readonly expiresMs: number
 }
 
@@ -30,7 +30,7 @@ export class KeyTokens {
   }
 }
 
-/** A key's tokens by their hashes; the token that expires first comes first. */
+/** A key's tokens by hash, in order of expiry. */
 function hashEntriesOf(record: KeyRecord): [string, KeyToken][] {
   const { tokenHash, expiresMs = Infinity, former } = record
   const own: [string, KeyToken] = [tokenHash, { record, expiresMs }]

@@ -24,7 +24,7 @@ import { hashToken } from './token.js'
 /** The interval between polls of the revision and checks of the clock: a quarter of the second within which keys must be rejected. */
 const pollMs = 250
 
-/** Failed reads that are not reported, a second's worth: a failover may break them before the engine is known to be unavailable. */
+/** Failed reads before a report, a second's worth: a failover may break reads before the engine is known to be unavailable. */
 const failuresPassed = 1000 / pollMs
 
 /** The interval between writes of the keys' last uses, and therefore the precision of the times in `keys list`. */
@@ -33,7 +33,7 @@ const touchMs = 60_000
 /** Maximum delay of a stop by the last such write. */
 const lastTouchMsMax = 1000
 
-/** Maximum header values of known keys in the cache; each spelling counts. Beyond that, the cache is cleared. */
+/** Maximum cached header values of known keys; each spelling counts separately. Beyond that, the cache is cleared. */
 const callersMax = 10_000
 
 type KeyStore = KeyReader & Pick<KeyUses, 'touchKeys'> & Availability
@@ -48,7 +48,7 @@ export class Keyring {
   readonly #counts = new KeyCounts()
   /** Callers by the header values that identified them, so that a token is hashed once. */
   readonly #callers = new Map<string, Access>()
-  /** The time of each key's first use after its last use was written, as Unix time in ms, by name. */
+  /** The first use of each key after the last write of uses, as Unix time in ms, by name. */
   readonly #used = new Map<string, number>()
   #tokens = new KeyTokens([])
   /** The revision of the keys in `#tokens`; undefined until they have been read. */

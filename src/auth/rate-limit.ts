@@ -5,7 +5,7 @@
 export class RateLimit {
   /** The wait in seconds before a rejected request is allowed again; at least 1. */
   readonly retrySeconds: number
-  /** The cost of a request. Each millisecond adds `rate` to the credit, so that whole numbers stay whole. */
+  /** The cost of a request, in units of which each millisecond adds `rate`, so that whole numbers stay whole. */
   readonly #cost: number
   readonly #creditMax: number
   #credit: number
@@ -27,7 +27,7 @@ export class RateLimit {
     this.#sinceMs = nowMs()
   }
 
-  /** Takes credit for one request; returns false if the rate does not allow the request now. */
+  /** Takes the credit for one request; returns false if the rate does not allow it now. */
   tryTake(): boolean {
     const nowMs = this.nowMs()
     this.#credit = Math.min(this.#creditMax, this.#credit + (nowMs - this.#sinceMs) * this.rate)

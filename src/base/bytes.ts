@@ -18,7 +18,7 @@ export class ByteWriter {
     this.#buffer = Buffer.allocUnsafeSlow(bytesMin)
   }
 
-  /** The number of bytes appended since the last `take`. */
+  /** The number of bytes appended after the last `take`. */
   get length(): number {
     return this.#end - this.#start
   }
@@ -77,7 +77,7 @@ export class ByteWriter {
     this.#end = this.#start + length
   }
 
-  /** The bytes appended since the last call, as a view whose bytes never change. */
+  /** The bytes appended after the last call, as a view whose bytes never change. */
   take(): Buffer {
     const taken = this.#buffer.subarray(this.#start, this.#end)
     this.#start = this.#end

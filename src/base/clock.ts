@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 
 export interface Moment {
   readonly wallMs: number
-  /** Monotonic: milliseconds since the machine was booted, including time asleep. Stored under this name. */
+  /** Monotonic: milliseconds from the boot of the machine, including time asleep. Stored under this name. */
   readonly steadyMs: number
   readonly boot: string
 }
@@ -46,7 +46,7 @@ export function wallMsOf(moment: Moment, present: Moment): number {
   return present.wallMs - (present.steadyMs - moment.steadyMs)
 }
 
-/** Counts no sleep if the uptime is unknown, or shorter, as in a container. @returns whether the measurement is reliable */
+/** Counts no sleep if the uptime is unknown, or too short, as in a container. @returns whether the measurement is reliable */
 function measureSleep(): boolean {
   const beforeMs = awakeMs()
   const bootedMs = readBootedMs()

@@ -6,7 +6,7 @@
 /** The slowest usable disk writes this many in seconds, a quick disk in a millisecond. */
 const boundMin = 250
 
-/** If a batch took less, twice as much will not be slow. Far longer than the minimum time of a write on any disk. */
+/** After a quicker batch, twice as much will not be slow. This is far longer than the minimum time of a write on any disk. */
 const quickMs = 1000
 
 /** Far below the time that counts as a hang, even if the next batch takes twice as long. */

@@ -1,6 +1,6 @@
 /** Writes strings as UTF-8 into a buffer that has room for them. */
 
-/** Node.js writes longer strings; its call costs as much as this many iterations of a loop. */
+/** Longer strings are left to Node.js, whose call costs as much as this many iterations of a loop. */
 const unitsMax = 128
 
 const asciiMax = 0x7f

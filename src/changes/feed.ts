@@ -82,7 +82,7 @@ export class Feed {
   }
 
   /**
-   * Whether a listener at a place takes the pages of a reading, ignores them because it has everything, or must read the
+   * Decides if a listener at a place takes the pages of a reading, ignores them because it has everything, or must read the
    * log itself. A listener has everything in its scope that the feed has shown after it joined. If its place is before
    * the start of the reading, it misses nothing, because its scope has not changed in between.
    */
@@ -325,7 +325,7 @@ function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Aw
   return whenKnown(log.readItems(keys.map(pathOfKeyText), form, itemsBytesMax, take), () => read)
 }
 
-/** Undefined if some topics were not read. Only the last page completes a snapshot; the others resume before the first page. */
+/** Undefined if some topics were not read. Only the last page leads to a consistent state; the others resume before the first. */
 function pagesOf(
   scope: Scope,
   keys: ReadonlySet<string>,

@@ -53,7 +53,7 @@ class Poll extends Follower {
     this.giveEmpty()
   }
 
-  /** If there are several pages, only the last one completes a snapshot, so the poll reads its own page. */
+  /** Only the last of several pages leads to a consistent state, so the poll reads its own page. */
   override onPages(pages: readonly PageBytes[], reading: Reading): void {
     if (pages.length > 1) this.onMissed(reading.to)
     else super.onPages(pages, reading)
@@ -82,7 +82,7 @@ export interface ChangesStats {
   readonly behind: number
   /** Events sent to streams, counted from the start. */
   readonly deliveries: number
-  /** Tokens and streams that the log no longer reached back to, counted from the start. */
+  /** Tokens and streams whose position the log no longer reached, counted from the start. */
   readonly goneTokens: number
 }
 

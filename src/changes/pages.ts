@@ -22,7 +22,7 @@ import type { Position, Since } from './token.js'
 /** Maximum changes read from the log per step: they take about a slice. */
 const keysInSliceMax = 2000
 
-/** The lower bound for a pattern that needs more than a slice per step: thousands of requests may each keep this many keys. */
+/** Minimum changes per step for a pattern that needs more than a slice: thousands of requests may each keep this many keys. */
 const patternKeysMin = 32
 
 /** Time limit for reading the log, in ms. The page then ends, possibly empty, so that a client far behind makes progress. */
@@ -30,7 +30,7 @@ export const pageMsMax = 5000
 
 export type ChangesStore = ChangeReader & Pick<TopicReader, 'readPage'>
 
-/** The limits of a page, in addition to `scope.size`. It always has room for one result. */
+/** The limits of a page, in addition to `scope.size`. A page always has room for one result. */
 interface Bounds {
   readonly bytesMax: number
   readonly cancellation: Cancellation
@@ -112,7 +112,7 @@ async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bo
   }
 }
 
-/** A page of the log, read in steps. Each step has its own snapshot; no snapshot stays open during a search. The last step reads topics. */
+/** A page of the log, read in steps, each with its own snapshot; none stays open during a search. The last step reads topics. */
 class LogPage {
   /** The place before each topic's first change, by key text, in order. Other changes, possibly most of the log, are not kept. */
   readonly #found = new Map<string, LogPlace>()

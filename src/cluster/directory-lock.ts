@@ -38,7 +38,7 @@ export async function lockDirectory(directory: string, waitMs: number): Promise<
   return { descriptor, release: () => closeSync(descriptor) }
 }
 
-/** Error codes of missing permissions. In a systemd unit with a restricted file system, mkdir may fail with ENOENT. */
+/** Error codes for missing permissions. In a systemd unit with a restricted file system, mkdir may fail with ENOENT. */
 const forbidden: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT'])
 
 function openLock(directory: string): number {

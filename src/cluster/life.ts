@@ -1,6 +1,6 @@
 /**
- * The life cycle of a worker or the writer. The process handles the primary's messages in order and exits with the primary,
- * after a drain, or when a step fails. The program of the process defines the steps.
+ * The life cycle of a worker or the writer. The process handles the primary's messages in order. It exits after a drain, when
+ * a step fails, or together with the primary. The program of the process defines the steps.
  */
 import { exitCodes } from '../base/exit-codes.js'
 import { version } from '../base/version.js'

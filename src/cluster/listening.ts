@@ -80,7 +80,7 @@ export function listenProblem(error: NodeJS.ErrnoException, host: string, port: 
   return `cannot listen on ${bracketed(host)}:${port}${what}: ${reasonOf(error, port) ?? error.code ?? error.message}`
 }
 
-/** The form of a host before a port. */
+/** A host in the form used before a port: IPv6 addresses get brackets. */
 export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }

@@ -65,7 +65,7 @@ export type FromChild =
   | { readonly kind: 'response'; readonly id: number; readonly response: KeyResponses[KeyCommand] }
   /** With `nothingDone`, the request had no effect and will have none. */
   | { readonly kind: 'noResponse'; readonly id: number; readonly reason: string; readonly nothingDone?: boolean }
-  /** The child now uses the API keys as of the receipt of `keysChanged`, or later ones. */
+  /** The child now uses the API keys as they were when it received `keysChanged`, or later ones. */
   | { readonly kind: 'keysLoaded'; readonly id: number }
 
 /** The last message to a tool: its work. The connection is the message's handle, or on `connectionDescriptor`. */

@@ -52,7 +52,7 @@ export interface KeyRecord<Subtree extends string = Path> extends HashedToken {
    */
   readonly madeMs: number
   /**
-   * The key is rejected from this time, as Unix time in ms; undefined if it does not expire.
+   * The time from which the key is rejected, as Unix time in ms; undefined if it does not expire.
    *
    * @type uint64
    * @maximum 253402300799999
@@ -81,7 +81,7 @@ interface HashedToken {
 
 interface FormerToken extends HashedToken {
   /**
-   * The token is rejected from this time, as Unix time in ms.
+   * The time from which the token is rejected, as Unix time in ms.
    *
    * @type uint64
    * @maximum 253402300799999
@@ -100,7 +100,7 @@ export interface KeyRotation extends Pick<KeyRecord, 'name' | 'tokenHash'> {
    */
   readonly formerHash: string
   /**
-   * The replaced token is rejected from this time, as Unix time in ms; undefined to reject it immediately.
+   * The time from which the replaced token is rejected, as Unix time in ms; undefined to reject it immediately.
    *
    * @type uint64
    * @maximum 253402300799999

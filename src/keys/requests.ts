@@ -29,7 +29,7 @@ export type KeyRequestOf<Command extends KeyCommand> = KeyRequest & { readonly c
 export interface KeyResponses {
   /** True for `added` and false for `name_taken`, as in version 1.0.0. `forbidden` occurs only with a maker. */
   readonly addKey: boolean | 'token_taken' | 'forbidden'
-  /** Whether the key was rotated; `revokeKey`: whether the key was revoked. */
+  /** Whether the key was rotated; for `revokeKey`, whether it was revoked. */
   readonly rotateKey: boolean
   readonly revokeKey: boolean
   readonly listKeys: readonly ListedKey[]

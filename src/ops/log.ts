@@ -26,10 +26,10 @@ const toJournal: Format = (line) => `<${journalPriorities[Number(levelOf.exec(li
 
 const format: Format = onTerminal ? await formatForPeople() : inJournal ? toJournal : (line) => line
 
-/** Loads the formatter, which only a log on a terminal needs. */
+/** Loads the formatter, which is needed only on a terminal. */
 async function formatForPeople(): Promise<Format> {
   const { prettyFactory } = await import('pino-pretty')
-  // All settings in one line are unreadable; `topicd settings` prints them.
+  // All settings on one line are hard to read; `topicd settings` prints them.
   return prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, ignore: 'config' }) as Format
 }
 

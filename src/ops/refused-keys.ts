@@ -12,7 +12,7 @@ export class RefusedKeys {
     if (this.#count++ === 0) setTimeout(() => this.flush(), intervalMs)
   }
 
-  /** Logs the keys that have not been reported yet. */
+  /** Logs the number of keys that have not been reported yet. */
   flush(): void {
     if (this.#count > 0) this.log.warn({ count: this.#count }, 'API key refused')
     this.#count = 0

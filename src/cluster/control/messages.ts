@@ -1,6 +1,6 @@
 /**
  * The messages on the control socket, in both directions: types only. protocol.ts reads and writes their lines;
- * validators.ts checks what arrives by these types.
+ * validators.ts checks input against these types.
  */
 import type { Overview } from '../../api/console/primary.js'
 import type { KeyRequest, KeyResponses } from '../../keys/requests.js'
@@ -26,7 +26,6 @@ export interface Responses extends KeyResponses {
   readonly reload: Reloaded
 }
 
-/** The outcome of a reload. */
 export interface Reloaded {
   /** The number of workers that serve now, all of them started by this reload. */
   readonly workers: number

@@ -17,7 +17,7 @@ import type { Child } from './child.js'
 /** Maximum time of one response: a hanging writer or worker is killed within 20 s. */
 const responseMsMax = 20_000
 
-/** Time during which a request is repeated: together with the last response, less than a command waits for the service. */
+/** Time limit for repeated attempts: including the last response, it is less than a command waits for the service. */
 const attemptsMsMax = 30_000
 
 /** Workers that take longer to load the keys are reported as late. */

@@ -72,7 +72,7 @@ export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Prom
 }
 
 /**
- * Sends the first request once the store is available, and repeats each while the disk is full, without a time limit.
+ * Sends the first request once the store is available, and repeats each request while the disk is full, without a time limit.
  * Later requests do not wait for the store, because keys may have been added or revoked in the meantime.
  */
 export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): SendKeyRequest {

@@ -72,7 +72,6 @@ function readFirstToken({ firstKeyFile }: Config): string | undefined {
   return firstKeyFile === '' ? undefined : usable(() => hashToken(readTokenFile(firstKeyFile)))
 }
 
-/** @throws UsageError if `read` throws */
 function usable<T>(read: () => T): T {
   try {
     return read()

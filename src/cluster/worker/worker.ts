@@ -202,7 +202,7 @@ class Worker extends Life {
     ])
   }
 
-  /** The engine or the writer was unreachable at first; now that it responds, this program turns out to be unable to use it. */
+  /** Called if the engine or the writer, unreachable at first, turns out to be unusable for this program. */
   #onUnusable(reason: Error): void {
     this.log.fatal({ err: reason }, 'the store cannot be used')
     this.fail(reason, exitCodes.storeUnusable)

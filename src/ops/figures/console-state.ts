@@ -47,7 +47,7 @@ export interface Moment extends Readonly<Partial<Record<keyof typeof momentGauge
   readonly latencyS?: Quantiles | undefined
   readonly commitS?: Quantiles | undefined
   readonly writesPerCommit?: number | undefined
-  /** Like the next member by worker, such as `worker 4711`; engines may store an object with large numeric names as a large array. */
+  /** By worker, such as `worker 4711`, like the next member: an object with large numeric names may be stored as a large array. */
   readonly workerResidentBytes?: ByLabel
   readonly workerLoopDelayS?: ByLabel
 }

@@ -60,7 +60,7 @@ export class Metrics {
     return this.#reading
   }
 
-  /** Adds the present metrics to the history; the store's metrics, which may cost most, only for a page. Never rejects. */
+  /** Adds the present metrics to the history. The store's metrics, which may cost most, are added only for a page. Never rejects. */
   async remember(isForPage = false): Promise<void> {
     try {
       await this.#inTurn(async () => {

@@ -6,7 +6,6 @@ import { type ProcessSources, processTable } from './process-metrics.js'
 /** A worker or a writer, reduced to the members needed here. */
 export interface Reporter {
   readonly version: string | undefined
-  /** The last report. */
   readonly metrics: readonly Metric[] | undefined
   readonly ended: Promise<unknown>
   /** Requests a report, which includes the store if `stored` is set. @returns whether the report arrived within `withinMs` */
