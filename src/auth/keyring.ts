@@ -1,7 +1,7 @@
 /**
  * A worker's copy of the API keys: it finds the caller by the value of the `authorization` header, and records which
- * keys are used. `reload` reads the keys again after a change. If hosts share a store, no message announces a change by
- * another host, so the keyring also polls the store's revision of the keys four times a second: a revoked key is
+ * keys are used. `reload` reads the keys again after a change. If hosts share a store, no message announces another
+ * host's change. So the keyring also polls the store's revision of the keys four times a second: a revoked key is
  * rejected within a second everywhere. It checks the clock just as often, without the store, so that an expired key is
  * rejected just as soon; a cached caller is found without looking at the clock.
  *

@@ -4,9 +4,9 @@
  * topic once per form; all listeners with equal scopes get the same pages.
  *
  * A listener has no queue. It gets the pages that follow the feed's position if it can take them immediately. If it cannot,
- * or there are too many changes, it reads the log itself from its own position (pages.ts), until it has everything that it
- * was notified of in the meantime. So it joins before it reads. A page of the feed may be older than a listener's own
- * position, and must not move the listener backwards.
+ * or there are too many changes, it reads the log itself from its own position (pages.ts). It stops when it has everything
+ * that it was notified of in the meantime, so it joins before it reads. A page of the feed may be older than a listener's
+ * own position, and must not move the listener backwards.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { inTurn, type Slice, waitForSlice } from '../base/time-slices.js'

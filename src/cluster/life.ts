@@ -27,9 +27,9 @@ export abstract class Life {
 
   /**
    * Starts to handle the primary's messages and to send heartbeats. Signals are ignored: a terminal sends them to the whole
-   * process group, and the primary sends messages instead. Any exit that is not the process's own decision becomes a kill,
-   * because the next service may open the store at any time, and only a kill is certain to stop this process. The first
-   * message reports that the code is loaded.
+   * process group, and the primary sends messages instead. Any exit that is not the process's own decision becomes a kill:
+   * the next service may open the store at any time, and only a kill is certain to stop this process. The first message
+   * reports that the code is loaded.
    */
   begin(): void {
     onParentMessage((message: ToChild) => this.take(message))

@@ -27,7 +27,7 @@ export interface Admin {
   close(): Promise<void>
 }
 
-/** Enough for a monitoring system and a few people; more connections are refused. */
+/** Enough for a monitoring system and a few people; more connections are closed. */
 const connectionsMax = 100
 
 /** Enough time for one line and a few headers. */

@@ -1,6 +1,6 @@
 /**
- * One moment of the charts: gauges as they were read, rates relative to the previous sample, and quantiles and means over
- * about 30 s, because two seconds contain too few values for them.
+ * One moment of the charts: gauges as they were read, rates relative to the previous sample, and quantiles and means. The
+ * latter cover about 30 s, because two seconds contain too few values.
  */
 import { type ByLabel, type Moment, momentGauges, type Quantiles } from './console-state.js'
 import { type Counter, type Counts, increase } from './counts.js'
