@@ -1,4 +1,4 @@
-/** The tokens of all API keys by hash, including replaced tokens, and their expiry. Pure: the caller has the clock. */
+/** The tokens of all API keys by hash, including replaced tokens, and their expiry. Pure: the caller passes the time. */
 import type { KeyRecord } from '../keys/record.js'
 import { formerExpiresMs } from '../keys/rotation.js'
 
@@ -22,7 +22,7 @@ export class KeyTokens {
     return this.#byHash.get(hash)
   }
 
-  /** The number of expired tokens. If it is the same at two times, the same tokens were accepted at both. */
+  /** The number of expired tokens. If it is the same at two points in time, the same tokens were accepted at both. */
   expired(nowMs: number): number {
     let count = 0
     for (const expiresMs of this.#expiryTimesMs) if (expiresMs <= nowMs) count++

@@ -30,7 +30,7 @@ const failuresPassed = 1000 / pollMs
 /** The interval between writes of the keys' last uses, and therefore the precision of the times in `keys list`. */
 const touchMs = 60_000
 
-/** Maximum delay of a stop by the last such write. */
+/** The maximum time by which the last such write delays a stop. */
 const lastTouchMsMax = 1000
 
 /** Maximum cached header values of known keys; each spelling counts separately. Beyond that, the cache is cleared. */
@@ -48,7 +48,7 @@ export class Keyring {
   readonly #counts = new KeyCounts()
   /** Callers by the header values that identified them, so that a token is hashed once. */
   readonly #callers = new Map<string, Access>()
-  /** The first use of each key after the last write of uses, as Unix time in ms, by name. */
+  /** The first use of each key since the last write of uses, as Unix time in ms, by name. */
   readonly #used = new Map<string, number>()
   #tokens = new KeyTokens([])
   /** The revision of the keys in `#tokens`; undefined until they have been read. */
@@ -120,7 +120,7 @@ export class Keyring {
     this.#forgetCallers()
   }
 
-  /** Accepts a key again after its last pending revocation if the key still exists in the last read. */
+  /** Accepts a key again after its last pending revocation, if the last read still found the key. */
   resume(revocation: number): void {
     this.#suspended.delete(revocation)
     this.#forgetCallers()
@@ -152,7 +152,7 @@ export class Keyring {
     return expiresMs <= Date.now()
   }
 
-  /** The number of answered requests by key label, counted from the start of this process. */
+  /** The number of answered requests by key label, since the start of this process. */
   requests(): ReturnType<KeyCounts['read']> {
     return this.#counts.read()
   }

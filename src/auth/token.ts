@@ -24,7 +24,7 @@ const tokenFileBytesMax = 1024
 /** The characters of token68 in RFC 9110, 11.2. */
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 
-/** Infeasible to guess. */
+/** A token with this many random bits is infeasible to guess. */
 const guessBitsMin = 128
 
 /** Minimum distinct characters: a random token of 128 bits has more in any notation, a repeated word has fewer. */
@@ -64,7 +64,7 @@ function readStart(file: string): string {
   }
 }
 
-/** Why a string cannot be a token, as a clause that follows its name; undefined if it can. */
+/** The reason why a string cannot be a token, worded to follow the token's name; undefined if it can be a token. */
 function tokenProblem(token: string): string | undefined {
   if (token === '') return 'is missing: the file is empty'
   if (token.length > tokenFileBytesMax) return `is longer than ${tokenFileBytesMax} characters`

@@ -8,7 +8,7 @@ const bufferBytesMin = 64 * 1024
 const doubleBytes = 8
 const lengthBytes = 4
 
-/** Appends to a buffer, which grows. Bytes that were taken never change. */
+/** Appends to a buffer that grows as needed. Bytes that were taken never change. */
 export class ByteWriter {
   #buffer: Buffer
   #start = 0
@@ -18,7 +18,7 @@ export class ByteWriter {
     this.#buffer = Buffer.allocUnsafeSlow(bytesMin)
   }
 
-  /** The number of bytes appended after the last `take`. */
+  /** The number of bytes appended since the last `take`. */
   get length(): number {
     return this.#end - this.#start
   }
@@ -72,12 +72,12 @@ export class ByteWriter {
     return this.#buffer
   }
 
-  /** Keeps only the first `length` bytes appended after the last `take`. */
+  /** Keeps only the first `length` bytes appended since the last `take`. */
   cut(length: number): void {
     this.#end = this.#start + length
   }
 
-  /** The bytes appended after the last call, as a view whose bytes never change. */
+  /** The bytes appended since the last call of `take`, as a view whose bytes never change. */
   take(): Buffer {
     const taken = this.#buffer.subarray(this.#start, this.#end)
     this.#start = this.#end

@@ -1,5 +1,5 @@
 /**
- * Moments that survive steps of the wall clock: each has the time of a monotonic clock and the boot in which it was
+ * Moments that survive steps of the wall clock: each contains the time of a monotonic clock and the boot in which it was
  * read. The time between two moments of one boot is therefore exact, even if the wall clock was changed in between. Time
  * asleep counts: Node's own monotonic clock stops while the machine sleeps, so the time that it missed is added.
  */
@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 
 export interface Moment {
   readonly wallMs: number
-  /** Monotonic: milliseconds from the boot of the machine, including time asleep. Stored under this name. */
+  /** Monotonic: milliseconds since the boot of the machine, including time asleep. Stored under this name. */
   readonly steadyMs: number
   readonly boot: string
 }

@@ -29,7 +29,7 @@ export class Lines {
   readonly #blocks: Block[] = []
   /** The start of the next line, or of its rest, in the first block. */
   #at = 0
-  /** The beginning of the next line, from blocks before the first. */
+  /** The beginning of the next line, from earlier blocks that are no longer in `#blocks`. */
   #begun: Buffer[] = []
   #begunBytes = 0
   #blockBytes = 0

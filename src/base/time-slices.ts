@@ -14,13 +14,16 @@ import { type Cancellation, Cancelled } from './cancellation.js'
 
 export const sliceMs = 1
 
-/** A pause follows a slice that took longer. The margin above `sliceMs` is for a busy machine. */
+/** A pause follows a slice that took longer than this. The margin above `sliceMs` is for a busy machine. */
 const overrunMs = 5 * sliceMs
 
 /** The longest pause, in ms. The worst steps take less; if the process was suspended, there is no time to make up for. */
 const pauseMsMax = 200
 
-/** Time per turn before requests wait for slices. Large pages of waiting requests are copied, and many copies fill the memory. */
+/**
+ * Time per turn, in ms, before requests have to wait for slices. With a lower limit, more requests would wait; their
+ * large pages are copied, and many copies fill the memory.
+ */
 const requestsMsMax = 20
 
 /** Shorter requests, in ms, are not counted: a turn is meant to handle a few dozen of them. */
@@ -51,7 +54,7 @@ export function sliceNow(): Slice | undefined {
 const waiting: ((slice: Slice) => void)[] = []
 let isScheduled = false
 let pausedUntilMs = 0
-/** The time used by requests after slices were last resumed, in ms. */
+/** The time used by requests since slices were last resumed, in ms. */
 let requestsSinceMs = 0
 
 /**

@@ -82,9 +82,9 @@ export class Feed {
   }
 
   /**
-   * Decides if a listener at a place takes the pages of a reading, ignores them because it has everything, or must read the
-   * log itself. A listener has everything in its scope that the feed has shown after it joined. If its place is before
-   * the start of the reading, it misses nothing, because its scope has not changed in between.
+   * Decides whether a listener at a place takes the pages of a reading, ignores them because it has everything, or must
+   * read the log itself. A listener has everything in its scope that the feed has shown since it joined. If its place is
+   * before the start of the reading, it misses nothing, because its scope has not changed in between.
    */
   verdict(place: LogPlace, { from, to }: Reading): 'take' | 'ignore' | 'miss' {
     if (place === from || this.store.isAfter(from, place)) return 'take'
@@ -325,7 +325,10 @@ function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Aw
   return whenKnown(log.readItems(keys.map(pathOfKeyText), form, itemsBytesMax, take), () => read)
 }
 
-/** Undefined if some topics were not read. Only the last page leads to a consistent state; the others resume before the first. */
+/**
+ * Undefined if some topics were not read. Only the last page leads to a consistent state; all other pages have the
+ * position before the first page, so that a client resumes there.
+ */
 function pagesOf(
   scope: Scope,
   keys: ReadonlySet<string>,

@@ -76,13 +76,13 @@ class Poll extends Follower {
 export interface ChangesStats {
   readonly streams: number
   readonly polls: number
-  /** Maximum of each. */
+  /** Maximum streams and, separately, maximum polls. */
   readonly listenersMax: number
   /** Streams whose clients do not have everything. */
   readonly behind: number
-  /** Events sent to streams, counted from the start. */
+  /** Events sent to streams since the start. */
   readonly deliveries: number
-  /** Tokens and streams whose position the log no longer reached, counted from the start. */
+  /** Tokens and streams since the start whose position the log no longer covered. */
   readonly goneTokens: number
 }
 
@@ -133,8 +133,8 @@ export class LiveChanges {
   }
 
   /**
-   * The caller must call the stream's `begin` with an outlet, or `onGone` if the client has disconnected. Changes after
-   * this resolves are shown, even with `now`: a client may write as soon as it has seen the start of the response.
+   * The caller must call the stream's `begin` with an outlet, or `onGone` if the client has disconnected. Changes made
+   * after this resolves are shown, even with `now`: a client may write as soon as it has seen the start of the response.
    *
    * @returns `gone` if the log no longer has the changes; `full` if there is no room; `draining` after a call of `drain`
    * @throws StoreError

@@ -3,9 +3,9 @@
  * that was taken before the walk. Changes made during the walk are shown again, so no change is missed and no snapshot
  * has to be kept open.
  *
- * A page of the log has each topic once, as it is when the page is read. The last page, with `hasMore: false`, reads the
- * end of the log and its topics in one snapshot. Its topics include every topic that was shown earlier and has changed
- * in the meantime, so the client then has the state as of that snapshot.
+ * A page of the log shows each topic once, as it is when the page is read. The last page, with `hasMore: false`, reads
+ * the end of the log and its topics in one snapshot. Its topics include every topic that was shown earlier and has
+ * changed in the meantime, so the client then has the state as of that snapshot.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { type Cancellation, Cancelled } from '../base/cancellation.js'
@@ -57,7 +57,7 @@ export function readPageAfter(
   )
 }
 
-/** The present end of the log. @throws StoreError */
+/** The current end of the log. @throws StoreError */
 export function readNow(store: ChangeReader): Awaitable<Position> {
   return whenKnown(readEnd(store), (place) => ({ place, walk: undefined }))
 }

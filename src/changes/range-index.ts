@@ -14,7 +14,7 @@ interface Entry<T> extends TextRange {
 /** A larger set of ranges is searched as one range that spans all of them. */
 const rangesOfOneMax = 64
 
-/** Entries searched linearly before they are sorted in. */
+/** Maximum entries that are searched linearly before all entries are sorted again. */
 const unsortedMax = 64
 
 export class RangeIndex<T> {

@@ -1,4 +1,4 @@
-/** Streams: server-sent events over a connection that stays open; each event has one page of changes from a follower. */
+/** Streams: server-sent events over a connection that stays open; each event contains one page of changes from a follower. */
 import { Cancelled } from '../base/cancellation.js'
 import { StoreError } from '../store/errors.js'
 import { sharedPageBytesMax } from './feed.js'

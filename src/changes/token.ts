@@ -7,7 +7,7 @@
  *     only for a walk: the id of the walk (`Scope.walkId`), and the path of the last result
  *     CRC-32 of the above, which distinguishes a truncated or mistyped token from an expired one
  *
- * Numbers are big-endian; all of it is base64url.
+ * Numbers are big-endian; the whole token is encoded as base64url.
  */
 import { crc32 } from 'node:zlib'
 import type { LogPlace } from '../store/changes.js'
@@ -19,7 +19,7 @@ export interface Position {
   readonly walk: Walk | undefined
 }
 
-/** A client's starting point: a position, the present end of the log, or the present state. */
+/** A client's starting point: a position, the current end of the log, or the present state. */
 export type Since = Position | 'now' | undefined
 
 interface Walk {

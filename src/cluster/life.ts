@@ -13,7 +13,7 @@ const heartbeatMs = 1000
 
 export abstract class Life {
   protected readonly log: Logger
-  /** True if the process exits by its own decision, so that the exit does not become a kill. */
+  /** True if the process exits of its own accord, so that the exit does not become a kill. */
   #isEnding = false
 
   constructor(private readonly role: 'worker' | 'writer') {

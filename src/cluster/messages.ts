@@ -23,7 +23,7 @@ export type ToChild =
       readonly config: Config
       readonly port: number
       readonly announcesKeys?: true
-      /** A writer is running. If absent, the primary has an earlier version, in which workers wrote to the store. */
+      /** A writer is running. If absent, the primary runs an earlier version, in which workers wrote to the store. */
       readonly hasWriter?: true
     }
   /** Open the store: no other process is writing to it now. */
@@ -35,7 +35,7 @@ export type ToChild =
   | { readonly kind: 'resumeWrites' }
   /** Answer the requests in flight, close the store, and exit. */
   | { readonly kind: 'drain' }
-  /** A request that must not be executed after `untilMs` (see `machineMs`): another process gets it then. */
+  /** A request that must not be executed after `untilMs` (see `machineMs`), because another process then gets it. */
   | { readonly kind: 'request'; readonly id: number; readonly request: KeyRequest; readonly untilMs?: number }
   /** Reject the API key with this name until a `keysChanged` with this revocation's number arrives. */
   | { readonly kind: 'suspendKey'; readonly name: string; readonly revocation: number }
@@ -56,8 +56,8 @@ export type FromChild =
   /** Sent every second, which shows that the event loop runs. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /**
-   * Sent on request and again after the drain, so that no count is lost. Version 1.0.0 requests and sends `stats` instead,
-   * so there are no metrics of a process if one end has that version.
+   * Sent on request and again after the drain, so that no count is lost. Version 1.0.0 requests and sends `stats`
+   * instead, so a process has no metrics if either end runs that version.
    */
   | { readonly kind: 'metrics'; readonly metrics: readonly Metric[] }
   /** The child cannot continue for this reason, and exits. */

@@ -14,7 +14,7 @@ export function isAdministrator({ allow, under }: Pick<KeyRecord<string>, 'allow
   return allow.includes('admin') && under.length === 0
 }
 
-/** The excess of a key over its maker, in words; undefined without excess. A maker has no subtrees, so a key may have any. */
+/** A limit of the maker that a key exceeds, in words; undefined if there is none. A maker has no subtrees, so a key may have any. */
 export function excessOf(key: Limits, maker: Limits): string | undefined {
   const more = key.allow.find((right) => !maker.allow.includes(right))
   if (more !== undefined) return `the right ${more}`
@@ -24,10 +24,10 @@ export function excessOf(key: Limits, maker: Limits): string | undefined {
 }
 
 /**
- * Whether the maker, with its present permissions, may create, rotate or revoke a key.
+ * Whether the maker, with its current permissions, may create, rotate or revoke a key.
  *
  * @param by undefined for the command line, which may do everything
- * @param maker the present record with the maker's name; undefined if no such key exists
+ * @param maker the current record with the maker's name; undefined if no such key exists
  */
 export function mayChange(by: Maker | undefined, maker: KeyRecord<string> | undefined, key: Limits): boolean {
   if (by === undefined) return true

@@ -20,7 +20,7 @@ export function parseRights(words: readonly string[]): readonly Right[] | undefi
   return named.length === words.length && named.length > 0 ? named : undefined
 }
 
-/** Why no key may have these permissions, as a sentence without a full stop; undefined if they are allowed. */
+/** The reason why no key may have these permissions, as a sentence without a full stop; undefined if they are allowed. */
 export function rightsProblem({ allow, under }: Pick<KeyRecord<string>, 'allow' | 'under'>): string | undefined {
   if (!allow.includes('admin') || under.length === 0) return undefined
   return 'a key with the right admin cannot be restricted to subtrees: it could create keys that are not'

@@ -35,7 +35,7 @@ export interface KeyResponses {
   readonly listKeys: readonly ListedKey[]
 }
 
-/** After a change, `late` has the process ids of the workers that may still use the former keys. */
+/** After a change, `late` contains the process ids of the workers that may still use the former keys. */
 export interface KeyResponse<Command extends KeyCommand = KeyCommand> {
   readonly response: KeyResponses[Command]
   readonly late?: readonly number[]

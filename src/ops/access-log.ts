@@ -1,6 +1,6 @@
 /**
  * The access log, if a setting enables it: one line per response, and per request whose connection was closed instead. A
- * line has the key's name, the route, the outcome, the duration and the sizes; never a token, a path or a value.
+ * line contains the key's name, the route, the outcome, the duration and the sizes; never a token, a path or a value.
  */
 import type { Access } from '../auth/access.js'
 import type { Answered, Service } from '../http/answer.js'

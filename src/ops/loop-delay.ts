@@ -9,7 +9,7 @@ export interface LoopDelay {
 
 const sampleMs = 20
 
-/** The time that a sample counts: the usual interval at which a monitoring system reads. */
+/** The time for which a sample counts: the usual interval at which a monitoring system reads. */
 const windowMs = 15_000
 
 /** The number of samples if no timer is late; there are fewer if timers are late. */
@@ -18,7 +18,7 @@ const samplesMax = windowMs / sampleMs
 export class LoopDelays {
   readonly #samples: { readonly atMs: number; readonly lateMs: number }[] = []
 
-  /** Also counts missed timers, so that a stall weighs as much as it lasted. @param nowMs of a clock that never runs backwards */
+  /** Also counts missed timers, so that a stall counts in proportion to its length. @param nowMs of a clock that never runs backwards */
   record(nowMs: number, lateMs: number): void {
     const missed = Math.min(Math.floor(lateMs / sampleMs), samplesMax - 1)
     for (let timer = missed; timer >= 0; timer--) this.#samples.push({ atMs: nowMs, lateMs: lateMs - timer * sampleMs })

@@ -72,7 +72,7 @@ function checkRecord(record: KeyRecord<string>): RequestProblem | undefined {
   return undefined
 }
 
-/** Tells the caller that the tool reads its input from now on. */
+/** Tells the caller that the tool will now read its input. */
 export const readyLine = '{"ready":true}'
 
 export const endLine = '{"end":true}'

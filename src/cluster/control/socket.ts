@@ -83,7 +83,10 @@ function endWith(socket: Socket, line: string, msMax: number): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Error codes if no service runs: no directory, no socket, the socket of a dead service, or a death before accept. */
+/**
+ * Error codes if no service runs: no directory, no socket, the socket of a dead service, or a service that died before
+ * it accepted the connection.
+ */
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET']
 
 /**

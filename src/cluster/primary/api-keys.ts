@@ -6,7 +6,7 @@
  * A process may execute a request and exit before it responds, so the request is repeated (control/persistently.ts).
  * Commands repeat a request only if the primary's response was lost. Workers reject a key throughout its revocation.
  *
- * A revocation may wait for a hanging writer or its disk. Until the outcome is known, all workers reject the key. After
+ * A revocation may wait for a hung writer or its disk. Until the outcome is known, all workers reject the key. After
  * that, the store decides: if the revocation failed, the key is accepted again before the caller gets the response.
  */
 import { mayChange } from '../../keys/makers.js'
@@ -14,10 +14,10 @@ import type { Caller, KeyCommand, KeyRequest, KeyRequestOf, KeyResponse, KeyResp
 import { persistently } from '../control/persistently.js'
 import type { Child } from './child.js'
 
-/** Maximum time of one response: a hanging writer or worker is killed within 20 s. */
+/** Maximum time for one response: a hung writer or worker is killed within 20 s. */
 const responseMsMax = 20_000
 
-/** Time limit for repeated attempts: including the last response, it is less than a command waits for the service. */
+/** Time limit for repeated attempts. Even with the time for the last response, it is shorter than a command's wait for the service. */
 const attemptsMsMax = 30_000
 
 /** Workers that take longer to load the keys are reported as late. */
@@ -73,7 +73,7 @@ export class ApiKeys {
     return late.flat()
   }
 
-  /** Suspends the keys that are being revoked in a worker that has just opened the store: it may have read them. */
+  /** Has a worker that has just opened the store suspend the keys that are being revoked: the worker may have read them. */
   suspendIn(worker: Child): void {
     for (const [revocation, name] of this.#revocations) worker.send({ kind: 'suspendKey', name, revocation })
   }

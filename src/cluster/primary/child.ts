@@ -98,7 +98,7 @@ export class Child {
     return this.#state
   }
 
-  /** Returns false and changes nothing if `state` is not later than the present state. */
+  /** Returns false and changes nothing if `state` is not later than the current state. */
   enter(state: ChildState): boolean {
     if (states.indexOf(state) <= states.indexOf(this.#state)) return false
     this.#state = state

@@ -30,7 +30,7 @@ interface Started {
  * Prints the URL of the service and, if no key exists, creates a key for all operations. If the key cannot be shown, it is
  * revoked.
  *
- * @param show prints a string; returns false if it could not
+ * @param show prints a string; returns false if that failed
  * @throws Error if no response arrived; a key named "first" that was never shown may then exist
  */
 export async function makeFirstKey(

@@ -55,7 +55,7 @@ export class Readiness {
     return writer && !writer.writable
   }
 
-  /** Why the store is unavailable to at least one worker; undefined if it is available to all. */
+  /** The reason why the store is unavailable to at least one worker; undefined if it is available to all. */
   storeProblem(): string | undefined {
     return this.options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }

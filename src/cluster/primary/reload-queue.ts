@@ -1,12 +1,12 @@
 /**
  * The order of reloads: one runs, and at most one waits. All requests that arrive during a reload share the waiting one:
- * it starts after them, so it reads their changes. Pure: the caller passes the reload itself.
+ * it starts after the requests, so it reads their changes. Pure: the caller passes the reload itself.
  */
 
 /**
  * @param first the promise that the first reload waits for
  * @param reload performs one reload; never called while another runs
- * @returns a function that requests a reload; the reload starts after the call, and the promise settles like it
+ * @returns a function that requests a reload; the reload starts after the call, and the promise settles like the reload
  */
 export function queueReloads<Done>(first: Promise<unknown>, reload: () => Promise<Done>): () => Promise<Done> {
   let last: Promise<unknown> = first.catch(() => {})

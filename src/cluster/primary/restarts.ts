@@ -1,7 +1,8 @@
 /**
- * Decides when to replace a dead worker: immediately if it had served for long, after growing delays while workers die
- * young. Also decides when to stop trying: too many workers in a row died before they served, so the next one would die
- * as well. A worker that served and was then killed, by a person or the OOM killer, never counts towards this limit.
+ * Decides when to replace a dead worker: immediately if it had served for a long time, after growing delays while
+ * workers die young. Also decides when to stop trying: too many workers in a row died before they served, so the next
+ * one would die as well. A worker that served and was then killed, by a person or the OOM killer, never counts towards
+ * this limit.
  *
  * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed together are one
  * incident.

@@ -27,7 +27,7 @@ export class StoreOpener {
     return this.#inTurn(child, () => this.#openBesideWriter(child))
   }
 
-  /** Like `open`, for a process that will write. Rejects if the previous writer has not exited. */
+  /** Like `open`, but for a process that will write. Rejects if the previous writer has not exited. */
   openWriter(child: Child): Promise<void> {
     return this.#inTurn(child, async () => {
       if (this.#writer !== undefined && this.#writer.state !== 'ended')
@@ -44,7 +44,7 @@ export class StoreOpener {
       return open()
     })
     this.#last = opened.catch(() => {})
-    // Earlier openings may take long; a child that exits while it waits is reported immediately.
+    // Earlier openings may take a long time; a child that exits while it waits is reported immediately.
     await Promise.race([turn, child.ended])
     if (child.state === 'ended') throw endedTooEarly(child)
     return opened

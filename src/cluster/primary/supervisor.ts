@@ -1,10 +1,10 @@
 /**
  * A service from its start to its stop: the writer, the workers, the admin listener, the control socket, and the signals.
  *
- * Start: admin listener → control socket → writer → workers → log the addresses. Reload: read the settings again, replace
- * the writer and the workers; if anything fails, the former settings stay or are restored. Stop: workers drain and tools
- * exit → the writer drains → admin listener and control socket close → exit. Every step of a stop runs, even if an earlier
- * step failed.
+ * Start: admin listener → control socket → writer → workers → log the addresses. Reload: read the settings again,
+ * replace the writer and the workers; if anything fails, the former settings stay in effect or are restored. Stop:
+ * workers drain and tools exit → the writer drains → admin listener and control socket close → exit. Every step of a
+ * stop runs, even if an earlier step failed.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -70,7 +70,7 @@ interface SupervisorOptions extends Pick<ReadSettings, 'config'> {
 
 /**
  * V8 counts the buffers of bodies as old objects. Its default limit, based on the few megabytes of live objects, would
- * trigger a collection after every 70 values of 100 KB. With this limit, in MiB, such a write costs half.
+ * trigger a collection after every 70 values of 100 KB. With this limit, in MiB, such a write costs half as much.
  */
 const heapArguments = ['--initial-old-space-size=64']
 
@@ -97,8 +97,8 @@ export class Supervisor {
 
   /**
    * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the
-   * reason if anything fails; the former settings then stay or are restored. When this settles, systemd has been
-   * notified of the end of the reload.
+   * reason if anything fails; the former settings then stay in effect or are restored. When this settles, systemd has
+   * been notified of the end of the reload.
    */
   readonly reload: () => Promise<Reloaded>
 
@@ -131,7 +131,7 @@ export class Supervisor {
     const start = () => this.#wanted(this.#config).start
     const started = new Promise<void>((resolve) => (this.#onStarted = resolve))
     this.reload = queueReloads(started, () => this.#reloadOnce())
-    // The most recently heard worker is the least likely to hang.
+    // The worker that was heard from most recently is the least likely to hang.
     const worker = (): Child | undefined => [...serving()].sort((a, b) => b.heardMs - a.heardMs)[0]
     const keys = new ApiKeys({ responder: hasWriter ? writer : worker, loaded: () => this.#workers.loaded() })
     this.#keys = keys

@@ -19,7 +19,7 @@ const serveMsMax = 30_000
 /** A worker sends a heartbeat every second. One that is silent for this long hangs, and is killed and replaced. */
 const silentMsMax = 20_000
 
-/** The time that a new worker serves before an old one drains: a worker killed by its first requests dies within it. */
+/** The time that a new worker serves before an old one drains: a worker killed by its first requests dies within this time. */
 const trialMs = 1000
 
 /** Grace period between the drain timeout and SIGKILL. */

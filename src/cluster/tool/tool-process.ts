@@ -1,8 +1,8 @@
 /**
  * The program of a tool process. While a service runs, the primary forks it as another process that opens the store;
- * otherwise the command line forks it (commands/store/standalone-tool.ts). It opens the store when its parent tells it to,
- * does one piece of work over a connection, and exits. Damaged files may kill it by a signal, which the parent survives and
- * can explain.
+ * otherwise the command line forks it (commands/store/standalone-tool.ts). It opens the store when its parent tells it
+ * to, does one piece of work over a connection, and exits. Damaged files may cause a signal that kills it; the parent
+ * survives this and can explain it.
  *
  * Stopped work (tool-connection.ts) ends at its next step, so that its snapshot is closed: an open snapshot prevents the
  * reuse of every page that is freed later.
@@ -37,7 +37,7 @@ class ToolProcess {
   #hasWriter = false
   #opening: Promise<TopicStore> | undefined
   #connection: ToolConnection | undefined
-  /** True if the process exits by its own decision, so that the exit, with any code, does not become a kill. */
+  /** True if the process exits of its own accord, so that the exit, with any code, does not become a kill. */
   isEnding = false
 
   take(message: ToTool, handle: unknown): void {

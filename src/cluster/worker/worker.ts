@@ -147,7 +147,7 @@ class Worker extends Life {
   }
 
   /**
-   * Loads the present API keys and confirms. Before the store is opened, there are no keys to load.
+   * Loads the current API keys and confirms. Before the store is opened, there are no keys to load.
    *
    * @param revocation the number of a finished revocation, which no longer suspends its key
    */

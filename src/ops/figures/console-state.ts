@@ -85,7 +85,7 @@ export interface Figures {
   readonly moments: readonly Moment[]
   /** The busiest API keys of the last ten minutes, in descending order. */
   readonly keys: readonly (KeyUse & { readonly key: string })[]
-  /** All other keys used in that time together. */
+  /** All other keys used in that time, taken together. */
   readonly otherKeys?: KeyUse & { readonly count: number }
   /** In the last ten minutes, by code. */
   readonly refusals: ByLabel

@@ -1,4 +1,4 @@
-/** Counters at one time, and their increase between two times. */
+/** Counters at one point in time, and their increase between two such points. */
 import type { ByLabel } from './console-state.js'
 import type { MetricSums } from './metric-sums.js'
 

@@ -1,4 +1,4 @@
-/** The metrics of all processes at one time, summed over labels. */
+/** The metrics of all processes at one point in time, summed over labels. */
 import type { Metric } from '../metrics/metric.js'
 
 type Sample = Metric['values'][number]

@@ -19,7 +19,7 @@ export const windowS = 30
 /** Over a shorter time, a rate would show the workers' response times rather than the service's load. */
 const rateSMin = 1
 
-/** Over a longer time, a rate would not show the present load. The service's own samples are 5 s apart. */
+/** Over a longer time, a rate would not show the current load. The service's own samples are 5 s apart. */
 const rateSMax = 8
 
 /** The first sample of the last 30 s. @param earlier ascending */

@@ -1,7 +1,7 @@
 /**
- * Metrics in Prometheus's text format: the reports of all processes, summed by name, and the primary's own table. A report
- * describes its metrics, so metrics of another build are shown as well. Between readings only the counts of exited
- * processes are kept, so that no counter falls when a process is replaced.
+ * Metrics in Prometheus's text format: the reports of all processes, summed by name, and the primary's own table. A
+ * report describes its metrics, so metrics of another build are shown as well. Between readings, only the counts of
+ * exited processes are kept, so that no counter falls when a process is replaced.
  *
  * Counts that a killed process made after the last reading are lost.
  */
@@ -17,7 +17,7 @@ import { type Reload, type Reporter, type ServiceSources, serviceTable } from '.
 /** Maximum time that a scrape waits for a process; for a slower process, its last report counts. */
 const reportMsMax = 1000
 
-/** Applies to all open pages together. */
+/** The minimum interval between samples for pages, in ms, for all open pages together. */
 const pageSampleMsMin = 1000
 
 interface MetricsOptions extends Omit<ServiceSources, 'usage' | 'reload'> {
@@ -60,7 +60,7 @@ export class Metrics {
     return this.#reading
   }
 
-  /** Adds the present metrics to the history. The store's metrics, which may cost most, are added only for a page. Never rejects. */
+  /** Adds the current metrics to the history. The store's metrics, which may cost the most, are added only for a page. Never rejects. */
   async remember(isForPage = false): Promise<void> {
     try {
       await this.#inTurn(async () => {
@@ -73,7 +73,7 @@ export class Metrics {
     }
   }
 
-  /** The present figures, and the moments after `sinceS` within the last ten minutes. Pages share samples. Never rejects. */
+  /** The current figures, and the moments after `sinceS` within the last ten minutes. Pages share samples. Never rejects. */
   async figures(sinceS: number): Promise<Figures> {
     this.#sampling ??= this.remember(true).finally(() =>
       setTimeout(() => (this.#sampling = undefined), pageSampleMsMin).unref(),
@@ -147,7 +147,7 @@ function outlivesProcess({ type }: Metric): boolean {
   return type !== 'gauge'
 }
 
-/** Drops the per-process values: if the process does not respond, its present values are unknown. */
+/** Drops the per-process values: if the process does not respond, its current values are unknown. */
 function withoutOwn(metric: Metric): Metric {
   return { ...metric, values: metric.values.filter(({ labels }) => labels.pid === undefined) }
 }
