@@ -60,7 +60,7 @@ export interface FetchedPaths {
 
 /** The matches of a selector, as many as fit on a page, in tree order: a topic precedes its descendants. */
 export interface FetchPage {
-  /** Whether another match exists; request it with `after` set to the path of the last result. */
+  /** Whether more matches exist; to request them, set `after` to the path of the last result. */
   readonly has_more: boolean
   readonly results: readonly FetchItem[]
 }

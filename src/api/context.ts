@@ -30,7 +30,7 @@ export interface ApiContext {
   readonly countRefused: (code: ProblemCode) => void
 }
 
-/** Every page may be this large: with its wrapper, it is still so small that it is always sent. */
+/** Every page may be this large: even with its wrapper, it is small enough to always be sent. */
 const pageBytesMin = answerBytesAlwaysMax / 2
 
 /** The maximum page size now, limited so that an unread page leaves room for others. */

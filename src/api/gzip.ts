@@ -25,7 +25,7 @@ const level = 1
 /** A window of 8 KiB is enough for small bodies; clearing less memory saves 20 µs. */
 const smallWindow = { level, windowBits: 13, memLevel: 6 } as const
 
-/** A typical minimum compression ratio, so that the result for a large body is usually one piece. */
+/** Most large bodies shrink by at least this factor, so the result is usually one piece. */
 const usualRatio = 4
 
 /** zlib's memory while it compresses a body, in addition to the body and the result. */
@@ -37,7 +37,7 @@ const stateBytes = 256 * kibibyte
  */
 const underWayBytesMax = 16 * kibibyte * kibibyte
 
-/** Also in plain responses, because they depend on the header. */
+/** Also in plain responses, because they too depend on `accept-encoding`. */
 const vary = ['vary', 'accept-encoding'] as const
 const encoding = ['content-encoding', 'gzip'] as const
 

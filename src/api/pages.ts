@@ -1,7 +1,7 @@
 /**
  * The pages that need no key: the health of this worker, the API description, the client for browsers, which any page can
- * import, and the root. None reveals anything about topics or keys. http/cors.ts decides which pages of other origins may
- * read them.
+ * import, and the root. None reveals anything about topics or keys. http/cors.ts decides which web pages of other origins
+ * may read these pages.
  *
  * `/` redirects to the console or, if the console is turned off, lists the routes and pages. So does the base path, with and
  * without a trailing slash.
@@ -15,7 +15,7 @@ import { describeApi } from './openapi/openapi.js'
 import type { SettableBounds } from './openapi/openapi-schemas.js'
 import { problem } from './problems.js'
 
-/** A host name, an IPv4 or a bracketed IPv6 address, and an optional port; anything else is not echoed. */
+/** A host name, IPv4 address or bracketed IPv6 address, with an optional port; anything else is not echoed. */
 const plainHost = /^(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 
 /** Placeholder for the origin, which depends on the request. */

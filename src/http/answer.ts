@@ -1,9 +1,9 @@
 /**
- * The types between the HTTP layer and the service. The HTTP layer handles requests, bodies and bytes, never topics.
+ * The types that the HTTP layer and the service share. The HTTP layer handles requests, bodies and bytes, never topics.
  *
  * Errors in this folder: a fault in the request is a `Refusal`, a value for which the service creates the `Answer`. A
  * fault in our code or in the machine is an exception. `answerForError` turns an exception in a handler into a response;
- * an exception during the start makes the start fail.
+ * an exception during startup makes it fail.
  */
 import type { Cancellation } from '../base/cancellation.js'
 
@@ -13,7 +13,7 @@ export interface Answer {
   /** JSON in UTF-8 unless `contentType` is set; empty for status 204. */
   readonly body: Uint8Array | string
   readonly contentType?: string
-  /** In the response to a HEAD request, whose body is empty: the length of the body that a GET would get. */
+  /** In the response to a HEAD request: the length of the body that a GET would return; `body` is then empty. */
   readonly bodyBytesUnsent?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
   /** Streams a body of any length; `body` is then empty. */
@@ -51,10 +51,10 @@ export interface Outlet {
 
 /** A body that is executed as it arrives, in pieces of any size. */
 export interface Upload {
-  /** Its body may be a stream that continues while more pieces arrive. */
+  /** The body of the response may be a stream that continues while more pieces of the upload arrive. */
   readonly answer: Promise<Answer>
   /**
-   * Must return quickly: it blocks the library. The bytes are valid only during the call. Soon afterwards, pieces
+   * Must return quickly: it blocks the library. The bytes are valid only during the call. Soon after a call, pieces
    * stop arriving until `resume` is called.
    */
   take(piece: Uint8Array): void
@@ -69,7 +69,7 @@ export interface Inlet {
   resume(): void
   /** Drops the rest of the body. */
   drop(): void
-  /** To be called when the upload is over, together with the response if that is a stream. */
+  /** To be called when the upload is over and, if its response is a stream, the stream is over too. */
   close(): void
 }
 
@@ -112,7 +112,7 @@ export interface Route<Caller> {
   /** @param body as sent, valid only until the first await @throws any error, which `answerForError` turns into a response */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
   /**
-   * Starts to take a body that consists of lines (application/x-ndjson); undefined if the route takes no such body. Always
+   * Starts receiving a body that consists of lines (application/x-ndjson); undefined if the route takes no such body. Always
    * gets the headers.
    */
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
@@ -120,7 +120,7 @@ export interface Route<Caller> {
 
 /** One page for GET and HEAD: it reads no body and changes nothing. */
 export interface Page {
-  /** The whole path, base path included. If it ends in `/*`, it covers every path below that is not another page's. */
+  /** The whole path, base path included. If it ends in `/*`, it covers every path below, except those of other pages. */
   readonly path: string
   /** As in `Route`. */
   readonly sameOrigin?: boolean
@@ -145,7 +145,7 @@ export interface PageRequest {
 export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
-  /** When its headers arrived or, if later, the wait for the response started, in ms of performance.now(). */
+  /** When its headers arrived or, if later, when the wait for the response started, in ms of performance.now(). */
   readonly startMs: number
   readonly endMs: number
   readonly bytesIn: number
@@ -165,11 +165,11 @@ export interface Service<Caller> {
    *   allowed methods, for `unsupported_encoding` the encoding, for `body_too_large` the maximum number of bytes
    */
   refusal(refusal: Refusal, found?: string): Answer
-  /** Undefined for `Cancelled`, which a handler throws only if its client has disconnected. */
+  /** Undefined for `Cancelled`, which a handler throws only if the client has disconnected or the request has timed out. */
   answerForError(error: unknown): Answer | undefined
   /** Called for each response, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
-  /** Called if a connection closes before its response was sent or read. @param request undefined if no route saw it */
+  /** Called if a connection closes before its response was sent or read. @param request the lost request; only for `bytes_behind` */
   closed(cause: CloseCause, request?: Answered<Caller>): void
 }
 

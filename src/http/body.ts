@@ -29,7 +29,7 @@ export function allowTime(res: HttpResponse): void {
 }
 
 export interface Arriving {
-  /** Its pieces so far, in the first `keptBytes` bytes; undefined until a piece is kept, and after the release. */
+  /** The pieces of the body so far, in the first `keptBytes` bytes; undefined until a piece is kept, and after the release. */
   kept: Buffer | undefined
   keptBytes: number
 }

@@ -43,7 +43,7 @@ const noBytes = new Uint8Array()
 export interface Receiver extends Headed {
   /** True if the connection closes with the response: the client wants it, or later bytes cannot be trusted. */
   closing: boolean
-  /** True if the library itself closes with the response: it understands the client's wish to close. */
+  /** True if the library itself closes with the response: it has recognised that the client wants to close. */
   libraryCloses: boolean
   bodyEnded: boolean
   /** True after the client has disconnected; `res` must then not be accessed. */
@@ -79,7 +79,7 @@ export class Closing {
   /**
    * Closes every connection whose client reads nothing, sooner if many bytes are unread. The kernel reports room only
    * when a third of its buffer is free, which at 100 kB/s takes longer than the 10 s that the library waits. So this
-   * method asks the kernel, which also restarts the 10 s. Must be called from a timer, about once a second.
+   * method asks the kernel; asking also restarts the 10 s. Must be called from a timer, about once a second.
    */
   closeUnread(): void {
     const nowMs = performance.now()
@@ -119,7 +119,7 @@ export class Closing {
    *
    * A complete response invalidates `res`. Only `end` can complete a response and close, but it buffers without limit
    * and closes immediately. So the library is given a total of one byte more than the body has: the response is never
-   * complete, and another request closes the connection. Otherwise `#closeAfterBody` does, when nothing leaks (server.ts).
+   * complete, and another request closes the connection. Otherwise `#closeAfterBody` closes it, when closing leaks nothing (server.ts).
    *
    * @param body at least two bytes
    */
@@ -145,8 +145,8 @@ export class Closing {
 
   /**
    * Keeps the connection open for a while. Closing a socket with unread bytes resets it, and a client that sends everything
-   * before it reads would lose its response. So the rest of the body is dropped until it ends, no piece arrives for
-   * `lingerSilenceMsMax`, or `lingerMsMax` is over.
+   * before it reads would lose its response. So the rest of the body is dropped. This stops when the body ends, when no piece
+   * has arrived for `lingerSilenceMsMax`, or after `lingerMsMax`.
    *
    * @param close called at the end of the wait, never before this method returns: from a timer or, if a piece ends the wait,
    *   from `onDropped`, so that nothing after the body is parsed. The connection may already be closed

@@ -1,6 +1,6 @@
 /**
  * Cross-origin resource sharing (CORS): the `origin` header of browsers decides which web pages may read responses. This
- * protects users of browsers and is not access control: a request without an origin, or with any other, is still served.
+ * protects users of browsers and is not access control: a request without an allowed origin is still served.
  * Nothing here sends a response. If there is a policy, requests.ts applies it once per request.
  *
  * The page sends the API key in a header, so cookies and other credentials of the browser are never allowed.

@@ -83,7 +83,7 @@ export class Exchanges<Caller extends object> {
     }
   }
 
-  /** Sends before it returns, unless done. Must be called within the library's handler or in work after the poll. */
+  /** Sends before it returns, unless `done` is set. Must be called within the library's handler or in work given to `afterPoll`. */
   finish(exchange: Exchange<Caller>, answer: Answer): void {
     if (exchange.done) return
     exchange.endMs = performance.now()

@@ -21,7 +21,7 @@ export interface Headed {
   originHeaders: OriginHeaders | undefined
 }
 
-/** The library has no call for a 100, so it replaces the status line; `writeHead` puts the real one before a header name. */
+/** The library has no call for a 100, so the 100 replaces the status line; `writeHead` puts the real one before a header name. */
 export function sendContinue(headed: Headed): void {
   headed.res.writeStatus('100 Continue\r\n')
   headed.continued = true
@@ -41,7 +41,7 @@ export function writeHead({ res, originHeaders, continued }: Headed, answer: Ans
 
 /**
  * Writes a head without a body, for a connection that then closes. The library's own calls for this complete the
- * response, so that the library closes the connection, and they differ between its versions. So the end of the head is
+ * response, so the library closes the connection, and the calls differ between its versions. So the end of the head is
  * written as part of its last header, and for the library the response is not complete.
  */
 export function writeWholeHead(headed: Headed, answer: Answer): void {

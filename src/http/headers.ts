@@ -1,5 +1,5 @@
 /**
- * Reads the headers of a request in one pass: the few that matter, and whether they frame the request unambiguously.
+ * Reads the headers of a request in one pass: keeps the few that matter, and checks that they frame the request unambiguously.
  * The pass costs a microsecond, mostly for strings that the library creates; looking headers up by name would not
  * reveal repeated ones. Nothing here chooses a response.
  */
@@ -31,7 +31,7 @@ export const seen = {
 const identity = /^(identity)?$/i
 const notAscii = /[^\x20-\x7e]/
 
-/** The library takes any value with this many bytes for "close", in the first of several `connection` headers. */
+/** In the first `connection` header, the library takes any value with this many bytes for "close". */
 const closeBytes = 'close'.length
 
 /** The library answers this expectation with 100 before the request's handler runs, if it is in lower case. */

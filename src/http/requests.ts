@@ -3,11 +3,11 @@
  * decides the responses; exchange.ts and response.ts send them.
  *
  * A request whose end is missing or ambiguous is rejected. A chunked request is served, although only the library knows its
- * end and accepts several kinds of malformed chunk. Both kinds close the connection, and are answered after the parser has
- * processed the bytes that have arrived. If these bytes contain another request, the first is still unanswered, which also
- * closes the connection. Writes are also handled only after the parser has returned: if later bytes close the connection in
- * place of the response, nothing has changed. If only the client or the server wants to close, requests that the client has
- * already sent are still answered.
+ * end, and the library accepts several kinds of malformed chunk. Both kinds close the connection, and are answered after the
+ * parser has processed the bytes that have arrived. If these bytes contain another request, the first is still unanswered,
+ * which also closes the connection. Writes are also handled only after the parser has returned: if later bytes close the
+ * connection before the response, nothing has changed. If a connection closes only because the client or the server wants it
+ * to, requests that the client has already sent are still answered.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
@@ -29,7 +29,7 @@ const writesWaitingMax = 0.9 * requestsWaitingMax
 /** Time limit for a rejected chunked body: below the 10 s after which the library closes a slow connection. */
 const refusedMsMax = 5000
 
-/** Bytes dropped beyond the limit, so that the client sends everything and reads the response. Larger bodies are cut off. */
+/** Maximum bytes dropped beyond `bodyBytesMax`, so that the client sends all and reads the response. Larger bodies are cut off. */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
 /** A method preceded by body bytes beyond the last request's content-length; no JSON object ends in a letter. */
@@ -169,7 +169,7 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /** Drops a rejected body to its end, unless it is endless or slow: most clients read nothing until everything is sent. */
+  /** Receives a chunked body. Drops a rejected one to its end, unless endless or slow: most clients send everything before they read. */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
     let refused = refusedBefore
@@ -194,7 +194,7 @@ export class Requests<Caller extends object> {
       if (refused === undefined && exchange.bytesIn === 0) refused = this.service.refusal('empty_body')
       if (refused === undefined && !this.#isStillKnown(exchange, authorization))
         refused = this.service.refusal('unauthorized', authorization)
-      // A copy: the buffer may be twice as large as the body, and a request in flight counts only with its body's size.
+      // A copy: the buffer may be twice as large as the body, and only the body's size counts for a request in flight.
       if (refused === undefined) return this.#handleSoon(exchange, route, Buffer.from(body ?? []))
       this.bodies.releaseBody(exchange)
       this.exchanges.finishLater(exchange, refused)

@@ -1,6 +1,6 @@
 /**
- * Detects requests from pages of other origins by the headers of browsers. Not access control: programs can send any
- * headers. It is for routes that only our own pages use, so that other pages cannot even try.
+ * Detects requests from pages of other origins by the headers that browsers send. Not access control: programs can send any
+ * headers. It is for routes that only our own pages use: requests from other pages are rejected before their key is checked.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 

@@ -25,9 +25,9 @@
  *   the headers after it, and the first of two Content-Length headers wins. So a length of 0 also closes the connection;
  *   the only valid request with this length is an upload without lines.
  * - If a second request arrives while the first is unanswered, the library closes the connection.
- * - Chunk sizes are parsed carelessly (`g`, `G` and `@` are 16, an extension is read as more digits), trailers as another
- *   request, and any transfer-encoding as chunked. If a request has both Content-Length and Transfer-Encoding, the library
- *   itself responds with 400.
+ * - It parses chunk sizes carelessly (`g`, `G` and `@` are 16, an extension is read as more digits). It takes trailers for
+ *   another request, and any transfer-encoding for chunked. If a request has both Content-Length and Transfer-Encoding, the
+ *   library itself responds with 400.
  * - The only expectation it handles is `100-continue`, in lower case; head.ts sends 100 for other spellings.
  * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one response
  *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so another one closes the connection.
@@ -74,7 +74,7 @@ interface HttpOptions {
 }
 
 export interface HttpServer {
-  /** Stops accepting, answers with `Connection: close`, and closes when clients have read everything or after `withinMs`. */
+  /** Accepts no more connections, answers with `Connection: close`, and closes when clients have read everything or after `withinMs`. */
   drain(withinMs: number): Promise<void>
   /** Stops listening and closes every connection immediately. */
   close(): void

@@ -5,8 +5,8 @@
  * - The library sends the final line end of a chunk only with the next chunk, and some clients deliver no chunk without it.
  *   So each piece is followed by the stream's filler, a chunk that may arrive late.
  * - The library buffers without limit the bytes that a client does not take, and only the next write reports whether any are
- *   left. So after the first `false`, nothing may be sent until the client takes more. At the end, a filler tests whether it does.
- * - Whether a client has taken the end itself, about 100 bytes, is never known, and closing discards the library's buffer.
+ *   left. So after the first `false`, nothing may be sent until the client has taken them. At the end, a filler tests whether it has.
+ * - Nothing tells whether a client has taken the end itself, about 100 bytes, and closing discards the library's buffer.
  *   So before this file closes a connection, it waits for `endKeptMs`.
  * - If `onWritable` has a listener, the library does not send its buffer on its own: the listener must write something.
  * - If the library closes with the end of a chunked body, it writes a header into the body. So if the connection closes
@@ -21,7 +21,7 @@ import { writeHead } from './head.js'
 /** The end of a chunk, the last chunk, and the name of a trailer: the library appends a value and two line ends. */
 const lastChunk = '\r\n0\r\nconnection-state'
 
-/** The time for the library to send the end of a body: a client that reads makes room sooner, and most close sooner. */
+/** The time for the library to send the end of a body: a client that is reading makes room sooner; most clients close sooner. */
 const endKeptMs = 1000
 
 /** Sends the head and starts the stream. Must be called within the library's handler or a cork. */

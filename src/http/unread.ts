@@ -58,7 +58,7 @@ export class Rests {
     return this.#rests.has(rest)
   }
 
-  /** Keeps the unsent part. Closes connections to make room, which only a response that cannot be rejected needs. */
+  /** Keeps the unsent part. Closes connections if there is no room, which happens only for a response that cannot be rejected. */
   keep(res: HttpResponse, body: Uint8Array): Rest {
     const from = res.getWriteOffset()
     const more = body.length - from
@@ -110,8 +110,8 @@ export class Rests {
   }
 
   /**
-   * Moves a client that has made progress to the end of the order. Frees the taken bytes when they are half of the kept
-   * bytes, so all these copies together are no larger than the body.
+   * Moves a client that has made progress to the end of the order. If at least half of the kept bytes are taken, copies the
+   * others and frees the old buffer. So all copies of one body together are no larger than the body.
    */
   #advance(rest: Rest): void {
     const end = rest.from + rest.bytes.length

@@ -1,5 +1,5 @@
 /**
- * JSON syntax errors, as numbers while a JSON text is read, and as phrases for its sender. The wording is our own, because the
+ * JSON syntax errors, as numbers while JSON is read, and as phrases for its sender. The wording is our own, because the
  * messages of JSON.parse differ between versions of Node.js.
  */
 import { space } from './bytes.js'
@@ -32,7 +32,7 @@ export const theRestOf = {
 export const anEscape = expectation('an escape such as \\n or \\u0000 in its place')
 export const anEscapeLetter = expectation('one of " \\ / b f n r t u after the backslash')
 export const aHexadecimalDigit = expectation('a hexadecimal digit')
-/** Found at the end of the text; the position is the start of the string. */
+/** Missing at the end of the text; the position is the start of the string. */
 export const aClosingQuote = expectation('the closing quote of the string that begins at byte ')
 /** Not a syntax error: arrays and objects are nested too deep. */
 export const fewerLevels = expectation('fewer levels')

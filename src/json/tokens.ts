@@ -1,7 +1,7 @@
-/** Compares the tokens of JSON texts that a reader has checked, and removes the white space between tokens. */
+/** Compares the tokens of JSON that a reader has checked, and removes the white space between tokens. */
 import { backslash, quote, space } from './bytes.js'
 
-/** True if only white space between tokens differs: `1.0` is not `1`, and an escaped letter is not the letter. */
+/** True if only white space between tokens differs: `1.0` differs from `1`, and an escaped letter from the plain one. */
 export function areSameTokens(a: Uint8Array, b: Uint8Array): boolean {
   let i = 0
   let j = 0

@@ -21,7 +21,7 @@ export function planFullPath(pattern: Pattern | undefined, literal: Path | undef
   return { ranges, matcher: literal === undefined ? test : (path) => isWithin(path as Path, literal) || test(path) }
 }
 
-/** True if a path can start with the prefix. U+0000 must not get into a key, where it would read as a separator. */
+/** True if a path can start with the prefix. U+0000 must not get into a key, where it would be read as a separator. */
 function isPossible({ text }: Prefix): boolean {
   return text === '' || (!text.includes('\0') && !/^\/|\/\//.test(text) && Buffer.byteLength(text) <= pathBytesMax)
 }

@@ -11,7 +11,7 @@ import type { KeyRange } from '../topics/range.js'
  * `true`: the topic matches. `false`: it does not match. A key, which sorts after the topic's: neither the topic nor any
  * key before the returned one matches, so a scan may seek there.
  *
- * One call may take tens of milliseconds, so each call takes a slice, which is checked between calls.
+ * One call may take tens of milliseconds, so it needs a slice. The caller checks between calls whether the slice is over.
  */
 export type Matcher = (path: string, slice: Slice) => boolean | Buffer
 

@@ -39,7 +39,7 @@ export class Planner {
   readonly #budget = new PlanningBudget()
   readonly #results = new Map<string, Plan | SelectorProblem>()
 
-  /** Like `planSelector`. A repeated text costs nothing. */
+  /** Like `planSelector`. A repeated selector costs nothing. */
   plan(text: string): Plan | SelectorProblem {
     const known = this.#results.get(text)
     if (known !== undefined) return known
@@ -94,7 +94,7 @@ function planWithin(
   return { result, bytes: engines * automatonBytesMax + units * bytesPerUnit + bytesOf(result) }
 }
 
-/** The plan of one member. Its ranges are copied, because the cache keeps them, also within the plan of a union. */
+/** The plan of one member. Its ranges are copied, because the cache keeps them, even within the plan of a union. */
 function planMember(member: Member, budget: PlanningBudget): Plan {
   const { ranges, matcher } = compile(member)
   budget.charge(ranges.length * keyRangeCost, 'its key ranges')

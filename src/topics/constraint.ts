@@ -32,7 +32,7 @@ export function holds(constraint: Constraint, topic: Constrained | undefined): b
   }
 }
 
-/** Longer texts with runs of spaces are kept without white space, so that padding cannot dominate a comparison's cost. */
+/** Longer values with runs of spaces are kept without white space, so that padding cannot dominate a comparison's cost. */
 const paddedBytesMax = 4096
 
 const twoSpaces = Buffer.from('  ')

@@ -23,7 +23,7 @@ interface Decimal {
 /**
  * The sum of two JSON numbers in its shortest plain form: `0.1` and `0.2` give `0.3`; `1e3` and `-1.50` give `998.5`.
  *
- * @returns undefined if either text is not a number, or if a summand or the sum, written without an exponent, has more than
+ * @returns undefined if either string is not a number, or if a summand or the sum, written without an exponent, has more than
  *   `numberDigitsMax` digits
  */
 export function sumOf(a: string, b: string): string | undefined {
@@ -45,7 +45,7 @@ function parse(text: string): Decimal | undefined {
   return { digits: BigInt(sign + digits), exponent: power }
 }
 
-/** The number of whole digits; a lone zero does not count. */
+/** The number of digits before the point; a lone zero does not count. */
 function wholeDigits(whole: string): number {
   return whole === '0' ? 0 : whole.length
 }

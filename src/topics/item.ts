@@ -58,7 +58,7 @@ export function propertiesMember(propertiesText: string): string {
   return `,"properties":${propertiesText}}`
 }
 
-/** The number of bytes before the value in an item: path and type. */
+/** The number of bytes before the member `value` in an item: path and type. */
 export function headBytes(path: Path, type: TopicType): number {
   return Buffer.byteLength(bareItem(path, type)) - 1
 }

@@ -9,7 +9,7 @@ import { pathBytesMax } from '../settings/limits.js'
 /** A checked path: no empty segment, no U+0000, no lone surrogate, at most `pathBytesMax` bytes of UTF-8. */
 export type Path = string & { readonly brand: 'Path' }
 
-/** Why a string is not a path, as a phrase that follows the member's name in a message. */
+/** The reason why a string is not a path, as a phrase that follows the member's name in a message. */
 interface PathProblem {
   readonly problem: string
 }

@@ -1,6 +1,6 @@
 /**
- * Topic properties: the names that have an effect, the values that these accept, and whether a request's properties
- * match an existing topic's.
+ * Topic properties: the names that have an effect, the values that these accept, and the comparison of a request's
+ * properties with an existing topic's.
  *
  * Properties with any name are kept as given. Because names such as `__proto__` are valid, only own members are ever
  * read. REMOVAL is parsed in removal/parser.ts; the stores apply the properties.
@@ -55,8 +55,8 @@ export function parseProperties(properties: Properties): RemovalPolicy | Propert
 }
 
 /**
- * Compares only the properties that the request names; a property that the topic does not have counts as its default. A
- * REMOVAL that the topic does not have, or has in another wording, is therefore incompatible. Both sides are checked already.
+ * Compares only the properties that the request names; a property that the topic does not have counts as having its default.
+ * A REMOVAL that the topic does not have, or has in another wording, is therefore incompatible. Both sides have been checked.
  */
 export function compatible(existing: Properties, requested: Properties): boolean {
   return Object.entries(requested).every(([name, value]) => (own(existing, name) ?? defaults.get(name)) === value)

@@ -4,7 +4,7 @@
  * numbers are exact, until the year 2248; after that, versions only count up. With 4,096, that year would be 2039.
  */
 
-/** If a millisecond has more changes, they take versions of the next one. */
+/** If a millisecond has more changes, the rest take versions of the next millisecond. */
 export const versionsPerMs = 1024
 
 /**

@@ -11,7 +11,7 @@ export interface EachContext extends Pick<ApiContext, 'countRefused'> {
   readonly store: TopicWriter
 }
 
-/** Copies the JSON texts in `parsed` before it returns. @throws StoreError if no operation was applied, or the outcome is unknown */
+/** Copies the JSON in `parsed` before it returns. @throws StoreError if no operation was applied, or the outcome is unknown */
 export async function writeEach(
   { store, countRefused }: EachContext,
   parsed: readonly (WriteOperation | Problem)[],

@@ -18,14 +18,14 @@ const operationsPerReport = 1000
 
 /**
  * Maximum unread UTF-16 units; beyond that, rejections are only counted. The rejections of one batch take fewer, so a client
- * that reads gets all of them.
+ * that keeps reading gets all of them.
  */
 const unreadUnitsMax = 2 * 1024 * 1024
 
 /** Maximum rejections listed in an error: enough to find the mistake. */
 const linesListedMax = 100
 
-/** Bodies up to this size, such as the client's, need no progress report. */
+/** Bodies up to this size, such as those that our own clients send, need no progress report. */
 const soonWholeBytesMax = 4 * 1024 * 1024
 
 /** A client that accepts this type requests progress. */
@@ -41,7 +41,7 @@ export class UploadAnswer implements Stream {
   readonly filler = filler
   readonly answer: Promise<Answer>
   #resolve: (answer: Answer) => void = () => {}
-  /** True if the response always consists of lines. */
+  /** True if the response consists of lines, unless an error ends the upload before the first result. */
   readonly #showsProgress: boolean
   readonly #beginsEarly: boolean
   /** The first rejections, for a response without lines. */
@@ -102,7 +102,7 @@ export class UploadAnswer implements Stream {
     this.#reportThousand()
   }
 
-  /** Reports progress, unless nothing is new or too much is unread; a later report then covers it. */
+  /** Reports the counts if they have changed. If too much is unread, leaves them to a later report. */
   report(): void {
     const [durable, refused] = [this.#durable, this.#refused]
     if (this.#isBlocked || this.#isFull || this.#reported === durable + refused) return
@@ -138,7 +138,7 @@ export class UploadAnswer implements Stream {
     return refuse(reason ?? problem('upload_refused', counts), { durable, refused, lines })
   }
 
-  /** Called when the client has disconnected: no one waits for the response. */
+  /** Called when the client has disconnected: no one is waiting for the response. */
   abandon(): void {
     this.#resolve({ status: 200, body: '' })
   }

@@ -4,8 +4,8 @@
  *     pieces of the body → lines → a batch of operations → store.write → counts and rejections (upload-answer.ts)
  *
  * While one batch is being written, the next is read; when that batch is full, nothing more is taken from the connection. A
- * batch that is not full is written as soon as no other batch is, so a line from a slow source never waits. Lines run in
- * order, so after a lost connection, the counts tell the client at which line to resume.
+ * partial batch is written as soon as no other batch is being written, so a line from a slow source never waits for more
+ * lines. Lines run in order, so after a lost connection, the counts tell the client at which line to resume.
  */
 import type { Access } from '../../auth/access.js'
 import { Lines, TooLong } from '../../base/lines.js'
@@ -141,7 +141,7 @@ export class Upload implements ReceivedUpload {
     else if (this.#caller() === undefined) this.#refuse()
   }
 
-  /** @returns false if the slice ended before every line that has arrived and fits in the batch was read */
+  /** @returns false if the slice is over, and unread lines that fit in the batch may be left */
   #read(slice: Slice): boolean {
     const batch = this.#batch
     while (this.#problem === undefined && !this.#isFull) {
@@ -233,7 +233,7 @@ export class Upload implements ReceivedUpload {
     else if (this.#problem !== undefined) this.context.countRefused(this.#problem.code)
   }
 
-  /** Called when the client has disconnected or has the whole response. */
+  /** Called when the client has disconnected or the response has ended. */
   #leave(): void {
     this.#isOver = true
     this.#forget()

@@ -46,9 +46,9 @@ export interface ListedKeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow'
   readonly expires: string | undefined
   /** To the minute. */
   readonly used: string | undefined
-  /** When the token that the last rotation replaced expires. */
+  /** The expiry of the token that the last rotation replaced. */
   readonly former_until: string | undefined
-  /** In words, the part of the key that exceeds the caller's key; the caller may not change such a key. */
+  /** The part of the key that exceeds the caller's key, in words; the caller may not change such a key. */
   readonly beyond: string | undefined
 }
 
@@ -57,6 +57,6 @@ export interface ChangedKey extends Pick<Partial<ListedKeyEntry>, 'former_until'
   readonly name: string
   /** Shown in no other response; undefined after a revocation. */
   readonly token?: string
-  /** The process ids of workers that may not use the change yet. */
+  /** The process ids of workers that may still use the former keys. */
   readonly late?: readonly number[] | undefined
 }

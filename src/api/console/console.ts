@@ -1,6 +1,6 @@
 /**
  * The console at `/console` below the base path: the page, its files, and the permissions of the caller's key, so that the
- * page offers nothing else. The page and its files need no key and are the same for everyone. An administrator's key can
+ * page offers only what the key permits. The page and its files need no key and are the same for everyone. An administrator's key can
  * also manage API keys (keys.ts); a key that may fetch everything can see an overview of the service.
  */
 import type { Access } from '../../auth/access.js'
@@ -22,7 +22,7 @@ interface KeyAnswer {
   /** When the key expires, in ISO 8601; undefined if it does not. */
   readonly expires: string | undefined
   readonly pageSizeMax: number
-  /** The address of the console's service page. Undefined for a key with subtrees, which may be public in a web page. */
+  /** The address of the console's service page. Undefined for a key with subtrees: such a key may be in a public web page. */
   readonly admin: AdminAddress | undefined
 }
 

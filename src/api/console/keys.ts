@@ -1,5 +1,5 @@
 /**
- * `/console/keys`, only for the console: a key with the permission `admin` lists, creates, rotates and revokes API keys, but
+ * `/console/keys`, only for the console: a key with the permission `admin` lists all API keys. It creates, rotates and revokes
  * only keys that do not exceed its own permissions, expiry and rate (keys/makers.ts). The primary applies the changes, as
  * for the command line. A token is created here and leaves this process only in one response.
  */

@@ -21,7 +21,7 @@ export const batchRoute: ApiRoute<BatchRequest> = {
   operationId: 'batch',
   summary: 'Runs many operations on topics by path in one commit: all of them or none, or each on its own.',
   isRead: false,
-  // What a key must be allowed to use depends on the operations, and is checked after parsing.
+  // The permissions that a key needs depend on the operations, and are checked after parsing.
   needs: [],
   bodies: bodySchemas.batch,
   otherBodies: {

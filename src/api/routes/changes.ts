@@ -1,5 +1,5 @@
 /**
- * POST /topics/changes: the changes after a token, as a page, immediately or when there is a change; or as a stream of such
+ * POST /topics/changes: the changes after a token, as one page (immediately, or when there is a change) or as a stream of
  * pages. changes/ builds the pages.
  */
 import typia from 'typia'

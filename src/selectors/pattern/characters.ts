@@ -29,7 +29,7 @@ const controls: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ])
 
-/** The first and last code point that has another case in the engine's tables. */
+/** The first and last code points that have another case in the engine's tables. */
 const foldableFirst = 0x41
 const foldableLast = 0x1e943
 
@@ -90,7 +90,7 @@ export class CharacterReader {
     return found && classNode(found.ranges, found.rangesMax)
   }
 
-  /** A class in brackets within brackets; undefined if none is next. */
+  /** A class such as `[:alpha:]`, within brackets; undefined if none is next. */
   #posixClass(foldCase: boolean): ReadClass | undefined {
     if (!this.#mayHavePosix || !this.cursor.startsWith('[:')) return undefined
     const at = this.cursor.index

@@ -1,7 +1,7 @@
 /**
  * The linear-time engine, re2js, which only this file imports. Its caveats:
- * - Its lazy automaton may grow to 8 MiB per pattern unless limited. If states keep being dropped and rebuilt, the
- *   automaton is up to ten times slower than none.
+ * - Its lazy automaton may grow to 8 MiB per pattern unless limited. If states keep being dropped and rebuilt,
+ *   matching is up to ten times slower than without an automaton.
  * - It rejects a group repeated more than 1,000 times in total.
  * - Only re2js knows the names and ranges of Unicode classes.
  * - The cost of a class grows with its ranges: naming `\pL` 2,000 times takes a second. Callers charge the budget first.

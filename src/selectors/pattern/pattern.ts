@@ -42,7 +42,7 @@ interface Engine {
 
 /** The remaining budget for all patterns of one selector. Reading a pattern reduces it. */
 export interface Budget {
-  /** In instructions, as `Node.size`. */
+  /** In instructions, like `Node.size`. */
   remainingSize: number
   readonly planning: PlanningBudget
 }
@@ -122,7 +122,7 @@ function partsOf(node: Node): readonly Node[] {
   return node.kind === 'sequence' ? node.nodes : [node]
 }
 
-/** The number of dots and classes beyond U+FFFF in a harmless pattern. */
+/** The number of dots, and of classes that include U+10FFFF, in a harmless pattern. */
 function wideClassesIn(node: Node): number {
   const singles = partsOf(node).map((part) => (part.kind === 'repeat' ? part.node : part))
   return singles.filter((single) => single.kind === 'any' || (single.kind === 'class' && isWide(single))).length

@@ -42,7 +42,7 @@ export function compareBytes(text: string, from: number, to: number, other: stri
   for (let i = 0; i < length; i++) {
     const a = text.charCodeAt(from + i)
     const b = other.charCodeAt(i)
-    // UTF-16 sorts surrogates below U+E000; UTF-8 sorts the characters that they encode above U+FFFF.
+    // In UTF-16, surrogates sort below U+E000; in UTF-8, the characters that they encode sort above U+FFFF.
     if (a !== b) return a >= 0xd800 && b >= 0xd800 ? ((a + 0x2000) & 0xffff) - ((b + 0x2000) & 0xffff) : a - b
   }
   return to - from - other.length

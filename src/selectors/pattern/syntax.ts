@@ -11,7 +11,7 @@ import { CharacterReader } from './characters.js'
 import { Cursor, notLinear, PatternError, syntaxError, unsupported } from './cursor.js'
 import { capturedNode, classNode, eitherNode, type Node, repeatNode, sequenceNode, unknownClass } from './node.js'
 
-/** `refused`: valid elsewhere, but not linear in time or beyond a limit. `problem` names the wrong text at `at`. */
+/** `refused`: valid elsewhere, but beyond a limit or not linear in time. `problem` names the wrong text at `at`. */
 export interface SyntaxProblem {
   readonly problem: string
   readonly at: number

@@ -18,7 +18,7 @@ const cycleMs = 730_485 * dayMs
 
 const epochWeekday = 4
 
-/** Without groups: the first spaces give the positions of the parts. */
+/** Without groups: the comma and the space after the day give the positions of the parts. */
 const dateForm = /^(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d{2}:\d{2}(?::\d{2})? (?:GMT|[+-]\d{4})$/i
 
 function numberAt(text: string, at: number, length: number): number {

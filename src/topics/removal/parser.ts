@@ -43,10 +43,10 @@ const dayMs = 24 * 60 * 60 * 1000
 
 const space = /\s*/y
 
-/** A word, a parenthesis, or a quoted text up to its closing quote or to the first error in it. */
+/** A word, a parenthesis, or a quoted string up to its closing quote or to the first error in it. */
 const token = /(?:[^\s()'"]+|[()]|'[^'\\]*(?:\\[\\'"][^'\\]*)*'?|"[^"\\]*(?:\\[\\'"][^"\\]*)*"?)?/y
 
-/** The token of a quoted text with its closing quote. */
+/** The token of a quoted string with its closing quote. */
 const closed = /^(?:'[^\\]*(?:\\.[^\\]*)*'|"[^\\]*(?:\\.[^\\]*)*")$/s
 
 /** The index after the match of a sticky expression that always matches. */
@@ -215,7 +215,7 @@ class RemovalParser {
     return this.#wrong(`expected ${what}`)
   }
 
-  /** Sets the problem at the next token; an error within a quoted text takes precedence over `reason`. */
+  /** Sets the problem at the next token; an error within a quoted string takes precedence over `reason`. */
   #wrong(reason: string): undefined {
     const isBroken = this.#isQuote && this.#quoted === undefined
     const isUnclosed = this.#end === this.text.length
