@@ -43,7 +43,7 @@ await overStores(t, async (t, server) => {
     gives(t, text, '{"path":"r/\\"é\\"","type":"string","value":"text"}', 'a string')
     refuses(t, await post('fetch', { path: 'r/there' }), 400, 'no_such_topic', 'a removed topic')
     const other = await post('addAndSet', { path: 'r/new', value: 1, properties: { note: 'y' } })
-    refuses(t, other, 400, 'incompatible_properties', 'its properties were stored')
+    refuses(t, other, 400, 'incompatible_properties', 'the properties were stored')
   })
 
   await t.test('an operation sees the effects of earlier operations in its batch', async (t) => {

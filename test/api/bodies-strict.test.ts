@@ -60,7 +60,7 @@ await overStores(
   async (t, { post }) => {
     const inTurn = (name: string, rows: readonly Row[]) => t.test(name, (t) => answers(t, post, rows))
 
-    await inTurn('an unknown parameter is rejected by name, with a list of the known ones', [
+    await inTurn('the error for an unknown parameter names it and lists the known ones', [
       ...onRoutes(routes, (route) => [
         ...unknownNames.map((name): Row => {
           return [route, `${accepted[route]},${JSON.stringify(name)}:1}`, 'unknown_parameter', JSON.stringify(name)]
@@ -74,7 +74,7 @@ await overStores(
     ])
 
     await post('addAndSet', { path: 'a', value: 1 })
-    await inTurn('a duplicate parameter is rejected by name', [
+    await inTurn('the error for a duplicate parameter names it', [
       ...onRoutes(routes, (route) => {
         const value = route.toLowerCase().endsWith('set') ? ',"value":1' : ''
         const paths = ['"path":"a","path":"a"', '"path":"a","p\\u0061th":"b"', '"path":"a","path":null']
@@ -90,7 +90,7 @@ await overStores(
       ['fetch', { path: 'a' }, '{"path":"a","type":"json","value":1}'],
     ])
 
-    await inTurn('a duplicate property is rejected by name, even if the name is escaped', [
+    await inTurn('the error for a duplicate property names it, even if the name is escaped', [
       ...onRoutes(['add', 'addAndSet'], (route) => {
         const value = route === 'add' ? '' : '"value":1,'
         const odd = '{"a":"{\\"a\\":1,\\"a\\":2}","b":"","__proto__":"","constructor":""}'
@@ -114,7 +114,7 @@ await overStores(
     ])
 
     const typed = ['fetch', 'set', 'add', 'addAndSet'] as const
-    await inTurn('a parameter of the wrong type is rejected by name, with the allowed values', [
+    await inTurn('the error for a parameter of the wrong type names it and the allowed values', [
       ...['5', 'null', 'true', '[]', '{}', '["a"]'].flatMap((found): Row[] => [
         ...onRoutes(routes, (route): Row[] => {
           const body = `${accepted[route].replace(/:"\w+"/, `:${found}`)}}`
@@ -157,7 +157,7 @@ await overStores(
 
     await post('add', { path: 'deep' })
     const wide = `[${'[],{},'.repeat(2000)}[]]`
-    await inTurn(`a value of ${valueLevelsMax} levels is accepted, and a deeper one is rejected by name`, [
+    await inTurn(`a value of ${valueLevelsMax} levels is accepted, and the error for a deeper one names it`, [
       ...[arrays, objects, both].flatMap((make): Row[] => {
         const value = make(valueLevelsMax)
         const beyond = make === both ? `[${value}]` : make(valueLevelsMax + 1)

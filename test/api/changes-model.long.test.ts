@@ -83,7 +83,7 @@ class DisturbedService {
     const ends = (): number => log.filter(({ msg }) => /^rolling restart (done|failed)$/.test(String(msg))).length
     const before = ends()
     this.server.signal('SIGHUP')
-    await until('the end of the rolling restart', async () => ends() > before || undefined)
+    await until('the rolling restart has ended', async () => ends() > before || undefined)
     this.#count('restarts')
   }
 

@@ -177,7 +177,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('changes', { path: 'a', after: 'b' }), 400, 'unknown_parameter', 'after')
   })
 
-  await t.test('the token of a walk stopped at a path of maximum length fits the limit', async (t) => {
+  await t.test('the token of a walk that stopped at a path of maximum length is accepted', async (t) => {
     const longest = `long/${'x'.repeat(pathBytesMax - 5)}`
     await set(longest, 1)
     await set('long/y', 1)

@@ -17,7 +17,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
   await post('addAndSet', { path: 'a', value: 1 })
   const item = '{"path":"a","type":"json","value":1}'
 
-  await t.test('an unknown route returns 404 and the routes', async (t) => {
+  await t.test('an unknown route returns 404 and a list of the routes', async (t) => {
     for (const path of [
       '/topics',
       '/topics/',
@@ -81,7 +81,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
       refuses(t, await post('fetch', body), 400, 'invalid_body', body, kind)
   })
 
-  await t.test('every worker survives all these rejected requests and serves requests', async (t) => {
+  await t.test('every worker survives the rejected requests and continues to serve', async (t) => {
     for (let i = 0; i < 20; i++) gives(t, await post('fetch', { path: 'a' }), item, `request ${i}`)
     t.equal(server.timesLogged('worker died'), 0, 'no worker died')
     t.equal(server.workerPids().length, server.workers, 'every worker is alive')

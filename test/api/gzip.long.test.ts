@@ -156,7 +156,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
   const { hostname, port } = new URL(server.url)
   const open = () => RawConnection.open(hostname, Number(port))
 
-  await t.test('clients that disconnect free their share of the compression', async (t) => {
+  await t.test('clients that disconnect free their share of the compression limit', async (t) => {
     for (let i = 0; i < 20; i++) {
       const connection = await open()
       await connection.write(asking())

@@ -34,7 +34,7 @@ await overStores(t, async (t, { post, addKey }) => {
     }
   })
 
-  await t.test('an increment of a value that is no number of at most 1,000 digits is rejected', async (t) => {
+  await t.test('an increment of a value that is not a number of at most 1,000 digits is rejected', async (t) => {
     const wrong = ['"1"', 'null', '[1]', '{}', `1${'0'.repeat(1000)}`, '1e1000', `"${'1'.repeat(5000)}"`]
     for (const value of wrong) {
       await post('addAndSet', `{"path":"c","value":${value}}`)

@@ -47,7 +47,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     t.strictSame(await pathsWith(1, 1, { selector: '#>x/x/1////?x/x/x//' }), ['x/x/1'], 'a branch of two ranges')
   })
 
-  await t.test("a page after a path counts the branch's matches up to there", async (t) => {
+  await t.test("a page after a path counts the branch's matches up to that path", async (t) => {
     t.strictSame(await pathsWith(1, 2, { after: 'x/0' }), ['x/x/1', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
     t.strictSame(await pathsWith(1, 2, { after: 'x/x/1' }), ['y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
     t.strictSame(await pathsWith(1, 1, { after: 'y/y' }), ['y/y/y/4', 'z/5'], 'no topic there, and no match before it')
@@ -210,7 +210,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
 
   const flags = ['with_values', 'with_properties', 'with_version']
   const any = '"any", "json" or "string" is allowed'
-  await t.test('flags that are not true or false, and wrong types, are rejected by name', (t) =>
+  await t.test('the error for a non-boolean flag names it, and that for a wrong type lists the allowed types', (t) =>
     answers(t, post, [
       ...flags.flatMap((name) =>
         [1, 'true', null, []].flatMap((value): Row[] => [

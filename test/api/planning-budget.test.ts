@@ -13,7 +13,7 @@ const half = (name: number): string => `*u${name}[${'\\\\pL\\\\PN'.repeat(18)}]x
 const removal = (selector: string) => ({ REMOVAL: `when no updates for 1d remove '${selector}'` })
 
 await overStores(t, async (t, { post }) => {
-  await t.test('each route rejects a clause that exceeds the budget alone', async (t) => {
+  await t.test('each route rejects a clause that alone exceeds the budget', async (t) => {
     const properties = removal(half(0).replace(']x', `${'\\\\pL\\\\PN'.repeat(30)}]x`))
     for (const [route, more] of [
       ['add', {}],
@@ -37,7 +37,7 @@ await overStores(t, async (t, { post }) => {
   })
 })
 
-t.test('a line of an import also has a budget', async (t) => {
+t.test('the clause in a line of an import has a budget', async (t) => {
   const line = (count: number): Buffer =>
     Buffer.from(
       JSON.stringify({ path: 'p', type: 'json', properties: removal(`*u[${'\\\\pL\\\\PN'.repeat(count)}]x`) }),

@@ -67,7 +67,7 @@ await overStores(t, async (t, { post }) => {
     ['REMOVAL', '', 'expected "when"'],
     ['REMOVAL', 'when this session closes', 'are not supported here'],
   ] as const
-  await inTurn('a malformed known property is rejected by name, and nothing is created', [
+  await inTurn('the error for a malformed known property names it, and nothing is created', [
     ...malformed.flatMap(([name, value, problem]): Row[] => [
       ['add', { path: 'no', properties: { other: 'x', [name]: value } }, 'invalid_property', `"${name}"`, problem],
       ['addAndSet', { path: 'no', value: 1, properties: { [name]: value } }, 'invalid_property', `"${name}"`, problem],

@@ -12,7 +12,7 @@ const lateMsMax = 5000
 const properties = { REMOVAL: 'when no updates for 2s' }
 
 async function gone({ post }: Server, path: string): Promise<void> {
-  await until(`${path} gone`, async () => (await post('fetch', { path })).code === 'no_such_topic' || undefined)
+  await until(`${path} is gone`, async () => (await post('fetch', { path })).code === 'no_such_topic' || undefined)
 }
 
 interface Updated {
@@ -34,7 +34,7 @@ const pollMsMax = 100
 async function goneInTime(t: Test, { post }: Server, path: string, updated: Updated, upMs = 0): Promise<void> {
   let busyMs = 0
   let nowMs = performance.now()
-  await until(`${path} gone`, async () => {
+  await until(`${path} is gone`, async () => {
     const { code } = await post('fetch', { path })
     const pollMs = performance.now() - nowMs
     nowMs += pollMs
@@ -60,7 +60,7 @@ await t.test('a topic is removed within 5 seconds of its due time, not earlier',
   await Promise.all(
     cases.map(async (topic) => {
       const { answeredMs } = await update(server, topic)
-      await until('half of the period', async () => performance.now() - answeredMs > quietMs / 2 || undefined)
+      await until('the time passes', async () => performance.now() - answeredMs > quietMs / 2 || undefined)
       await goneInTime(t, server, topic.path, await update(server, topic))
     }),
   )
@@ -87,7 +87,7 @@ await t.test('automatic removal continues after the writer and all workers are k
     const writers = kind === 'lmdb' ? [present(server.writerPid())] : []
     for (const pid of [...writers, ...server.workerPids()]) process.kill(pid, 'SIGKILL')
     if (kind === 'lmdb') await server.logged('writer replaced')
-    await until('both workers replaced', async () => server.timesLogged('worker replaced') === 2 || undefined)
+    await until('both workers have been replaced', async () => server.timesLogged('worker replaced') === 2 || undefined)
     await goneInTime(t, server, 'orphan', updated, performance.now())
   }),
 )

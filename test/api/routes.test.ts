@@ -161,7 +161,7 @@ await overStores(t, async (t, { post, client }) => {
     ])
   })
 
-  await t.test('remove removes and counts the matches of its path or selector, of either type', async (t) => {
+  await t.test('remove removes and counts the topics of either type that match its path or selector', async (t) => {
     for (const [target, removed, ...left] of [
       [{ path: '/a/b/' }, 1, 'a', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a', 'a/s'],
       [{ path: 'a/s' }, 1, 'a', 'a/b', 'a/b/c', 'a/d', 'a-b', 'ab', 'b/a'],

@@ -95,7 +95,7 @@ t.test('unread streams leave memory flat, and other clients are served as before
   let reader = await ChangesStream.open({ url, token }, { selector: '>u/0' })
   /** Waits for the value; resumes in a new stream if the service has ended the old one. */
   const shows = (value: string): Promise<true> =>
-    until(`the batch ${value}`, async () => {
+    until(`the batch ${value} arrives`, async () => {
       const { fold, isEnded } = reader
       if (fold.isComplete && fold.topics.get('u/0')?.value === value) return true
       if (!isEnded) return undefined

@@ -77,7 +77,7 @@ await overStores(t, async (t, server) => {
     await stream.complete('the state')
     const other = await open({ selector: '*k//' })
     await server.request({ command: 'revokeKey', name: 'revoked' })
-    t.equal(await stream.ended(), 'unauthorized', 'its stream ends')
+    t.equal(await stream.ended(), 'unauthorized', 'the stream of the key ends')
     await set('k/1', 1)
     await other.complete('the change', ({ topics }) => topics.size === 1)
     t.strictSame(stream.fold.topics.size, 0)

@@ -13,14 +13,14 @@ const oneDone = { done: true, durable: 1, refused: 0 }
 
 /** Waits until the upload's response reports this many durable lines. */
 const isDurable = (request: UploadRequest, count: number) =>
-  until(`${count} durable`, async () => request.last?.durable === count || undefined)
+  until(`${count} lines are durable`, async () => request.last?.durable === count || undefined)
 
 function uploadText(server: Server, body: string): string {
   const headers = ['host: topicd', `authorization: Apikey ${server.token}`, 'content-type: application/x-ndjson']
   return `POST /topics/batch HTTP/1.1\r\n${headers.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-t.test('an upload announced as too large is rejected, and one that grows too large ends', async (t) => {
+t.test('an upload announced as too large is rejected, and one that grows too large is ended', async (t) => {
   const bytesMax = 100_000
   const server = await startServer(t, { flags: ['--upload-bytes-max', String(bytesMax)] })
   const padded = lines(0, 2000).padEnd(bytesMax)
@@ -62,7 +62,7 @@ t.test('a drain ends an upload, and its counts show where to resume', async (t) 
   await server.logged('rolling restart done')
   const silent = new UploadRequest({ ...server, showsProgress: false })
   await silent.write(`not JSON\n${line(-1)}`)
-  await until('line 2 durable', async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined)
+  await until('line 2 exists', async () => (await server.post('fetch', { path: 'n/-1' })).status === 200 || undefined)
   server.signal('SIGHUP')
   await until('the upload ends', async () => silent.isComplete || undefined)
   t.match(silent.refusal, { status: 503, code: 'draining', durable: 1, refused: 1, lines: [{ line: 1 }] })
@@ -145,7 +145,7 @@ t.test('a single worker ends uploads correctly', async (t) => {
     t.match(await connection.answer(), { status: 200, body: /"durable":1500/ })
   })
 
-  await t.test('an endless source gets the rejection of its upload', async (t) => {
+  await t.test('a client that uploads endlessly gets the rejection of its upload', async (t) => {
     const request = new UploadRequest({ ...server, token: 'unknown' })
     for (let i = 0; request.response === undefined && request.error === undefined; i++) {
       await request.write(line(i))

@@ -108,7 +108,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a body in another format is rejected by name and stores nothing', async (t) => {
+  await t.test('the error for a body in another format names the format, and nothing is stored', async (t) => {
     const lines = numbered('else', 0, 1000)
     const objects = lines.trim().split('\n')
     const bodies: readonly (readonly [string | Buffer, RegExp])[] = [

@@ -21,7 +21,7 @@ await overStores(t, async (t, { post }) => {
     for (const text of exactValues) await comesBack(t, text, printable(text.slice(0, 60)))
   })
 
-  await t.test('addAndSet also keeps the exact text of a value, for either type', async (t) => {
+  await t.test('addAndSet keeps the exact text of a value of either type', async (t) => {
     gives(t, await post('addAndSet', '{"path":"w","value":1.10}'), '{"path":"w","created":true}', 'json')
     gives(t, await post('fetch', { path: 'w' }), '{"path":"w","type":"json","value":1.10}', 'json is returned')
     for (const text of ['"\\u0041"', '"\\ud800"', '"😀"', '""']) {

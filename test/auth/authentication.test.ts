@@ -24,7 +24,7 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('an unknown key or a malformed header is rejected and not repeated', async (t) => {
+  await t.test('an unknown key or a malformed header is rejected, and the error does not repeat it', async (t) => {
     const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')
     for (const authorization of [
       ...['Apikey', 'Apikey ', 'Apikey x', `Apikey ${changed}`, `Apikey ${token}x`, `Apikey ${token.slice(0, -1)}`],

@@ -117,11 +117,11 @@ t.test('a key whose revocation fails is accepted again', async (t) => {
   t.equal(accepted(), 'a,b')
   keyring.suspend(1, 'a')
   t.equal(accepted(), 'b', 'immediately')
-  t.equal(changes, 1, 'its streams are notified')
+  t.equal(changes, 1, 'the streams of the key are notified')
   await keyring.reload()
   t.equal(accepted(), 'b', 'even after a reload')
   keyring.resume(1)
-  t.equal(accepted(), 'a,b', 'its revocation has failed')
+  t.equal(accepted(), 'a,b', 'the revocation has failed')
   for (const revocation of [2, 3, 3]) keyring.suspend(revocation, 'a')
   keyring.resume(2)
   t.equal(accepted(), 'b', 'the second revocation waits')
@@ -131,7 +131,7 @@ t.test('a key whose revocation fails is accepted again', async (t) => {
   t.equal(accepted(), 'b', 'the key is revoked')
 })
 
-t.test('both tokens of a rotated key are one caller until one expires', async (t) => {
+t.test('both tokens of a rotated key count as one caller until one expires', async (t) => {
   const former = (name: string, untilMs: number) => ({ former: { tokenHash: hashToken(`old-${name}`), untilMs } })
   const { keyring, pass, isKnown, change } = await open(
     t,
@@ -170,7 +170,7 @@ t.test('a worker enforces its share of the rate across both tokens', async (t) =
   t.not(limit('a'), before, 'another rate starts over')
 })
 
-t.test('requests are counted by name for the first keys used', async (t) => {
+t.test('requests are counted by key name, but only for the first keys used', async (t) => {
   const names = Array.from({ length: keyNamesCountedMax + 2 }, (_, i) => `key-${i}`)
   const { keyring, pass, change } = await open(t, ...[...names].reverse().map((name) => record(name)), record('other'))
   const request = (name: string, count: number): void => {
@@ -188,7 +188,7 @@ t.test('requests are counted by name for the first keys used', async (t) => {
   t.equal(counts.get('other'), 21, 'the two keys after it, and the key named other')
 })
 
-t.test('a name keeps its label, so no sum over the workers falls', (t) => {
+t.test('a key name keeps its label, so that no sum over the workers falls', (t) => {
   const labels = new KeyLabels()
   const worker = (first: number): readonly string[] =>
     Array.from({ length: keyNamesCountedMax }, (_, i) => labels.of(`key-${first + i}`))

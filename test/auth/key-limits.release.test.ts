@@ -12,8 +12,8 @@ const item = '{"path":"a","type":"json","value":1}'
 await overWorkers(t, async (t, server) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
   await t.test('every worker rejects a key after its expiry', (t) => ends(t, server))
-  await t.test('both tokens are valid after a rotation, and only the new one later', (t) => rotates(t, server))
-  await t.test('a flood with one key gets its rate and 429 beyond it', (t) => floods(t, server))
+  await t.test('both tokens are valid after a rotation, and later only the new one', (t) => rotates(t, server))
+  await t.test('a flood with one key is served at the rate of the key and gets 429 beyond it', (t) => floods(t, server))
   await t.test('the workers share the rate evenly', (t) => shares(t, server))
   await t.test('a request beyond the rate is rejected before its body, and its connection stays open', (t) =>
     refusesUnread(t, server),
@@ -120,7 +120,7 @@ async function floods(t: Test, server: Server): Promise<void> {
 
 async function shares(t: Test, server: Server): Promise<void> {
   const token = await server.addKey('slow', { rate: 1 })
-  const answer = await until('a rejection', async () => {
+  const answer = await until('a request is rejected', async () => {
     return (await everywhere(server, token)).find(({ status }) => status === 429)
   })
   t.equal(answer.headers['retry-after'], String(server.workers), 'one per second over all workers')
@@ -138,7 +138,7 @@ async function refusesUnread(t: Test, server: Server): Promise<void> {
   const head = request.slice(0, -body.length)
   let sent = 0
   const status = async (): Promise<number | undefined> => (await connection.answers(++sent)).at(-1)?.status
-  await until('its worker has no requests left', async () => {
+  await until('the worker has no requests left', async () => {
     await connection.write(request)
     return (await status()) === 429 || undefined
   })

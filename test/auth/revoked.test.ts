@@ -60,7 +60,7 @@ await overStores(
       refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
     })
 
-    await t.test('an upload in pieces counts once against a rate', async (t) => {
+    await t.test('an upload in pieces counts as one request towards the rate', async (t) => {
       const token = await server.addKey('piecewise', { rate: 2 * server.workers })
       const connection = await server.raw()
       for (let upload = 1; upload <= 2; upload++) {

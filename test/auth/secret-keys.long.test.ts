@@ -7,7 +7,7 @@ import { runCommand, Server, startServer } from '../support/service/server.js'
 const token = 'operators+own/token.of-256_bits~0123456789ABCDEF=='
 const other = 'fedcba9876543210fedcba9876543210'
 
-t.test('a service without keys creates its first with the token in a file and never shows the token', async (t) => {
+t.test('a service without keys creates one with the token in a file and never shows the token', async (t) => {
   const directory = t.testdir({ secret: `${token}\n` })
   const [dataDir, file] = [join(directory, 'db'), join(directory, 'secret')]
   const flags = ['--first-key-file', file, '--access-log']

@@ -45,7 +45,7 @@ t.test('a guessable or malformed token is rejected without being shown', async (
     const file = fileWith(content)
     try {
       readTokenFile(file)
-      t.fail(`it was accepted: ${content}`)
+      t.fail(`the token was accepted: ${content}`)
     } catch (error) {
       const { message } = error as Error
       t.match(message, reason)

@@ -155,7 +155,7 @@ t.test('a change while a stream joins the feed is sent to the stream', async (t)
   t.equal(store.followers, 0, 'no follower remains without a stream')
 })
 
-t.test('a stream since now shows changes from its opening on', async (t) => {
+t.test('a stream since `now` shows the changes after its opening', async (t) => {
   const store = new SlowStore()
   store.commit({ a: 1 })
   const changes = new LiveChanges(store, 1, noDefect(t))
@@ -207,7 +207,7 @@ t.test('a stream that is ended before it starts sends only its end', async (t) =
   t.equal(store.followers, 0)
 })
 
-t.test('a stream that joins as the only other one leaves gets changes', async (t) => {
+t.test('a stream that joins while the only other stream leaves gets changes', async (t) => {
   const { store, shared } = setUp(t)
   const oldest = holdReads(store)
   const first = openStream(shared, scopeOf('*a//'))
@@ -240,7 +240,7 @@ t.test('a stream that no commit affects is not read again for the next change', 
   stream.end('rotated')
 })
 
-t.test('an announced next commit that affects no stream is not read', async (t) => {
+t.test('an announced commit that affects no stream is not read', async (t) => {
   const { store, feed, shared } = setUp(t)
   const { stream, client, ends } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
@@ -297,7 +297,7 @@ t.test('a commit that is announced after it was read is not read again', async (
   t.ok(reads.count > before, 'the following commits are read')
 })
 
-t.test('clients get the state with reads of any length, and no value goes back', async (t) => {
+t.test('clients get the state with reads of any length, and no older value follows', async (t) => {
   const random = seededRandom(t)
   const { store, shared } = setUp(t)
   store.delay = () => (random.oneIn(3) ? Promise.resolve() : sleep(random.below(4)))
@@ -331,7 +331,7 @@ t.test('clients get the state with reads of any length, and no value goes back',
     const expected = Object.entries(store.state()).filter(([path]) => selects(selectors[i % 4] as string, path))
     const isDone = (): boolean => isDeepStrictEqual(client.state(), Object.fromEntries(expected))
     await eventually(() => isDone() && client.isComplete)
-    t.strictSame(client.wrong, [], `client ${i}: nothing goes back`)
+    t.strictSame(client.wrong, [], `client ${i}: no value is older than the one before`)
   }
   for (const { stream } of opened) stream.end('rotated')
   t.equal(store.followers, 0)
@@ -394,7 +394,7 @@ t.test('a poll ends when its client disconnects or the service drains', async (t
   t.equal(changes.stats().polls, 0)
 })
 
-t.test('a poll woken by several pages returns one that leads to the others', async (t) => {
+t.test('a poll woken by several pages returns the first, and its token leads to the others', async (t) => {
   const store = new SlowStore()
   const changes = new LiveChanges(store, 1, noDefect(t))
   const poll = async (since: Since): Promise<ChangesPage> => {
@@ -466,7 +466,7 @@ t.test('listeners woken by one commit work in several turns', async (t) => {
   t.ok(most < count / 2, `${most} of ${count} in a turn`)
 })
 
-t.test('a large commit is left to listeners whose patterns are expensive', async (t) => {
+t.test('listeners whose patterns are expensive read a large commit themselves', async (t) => {
   const { store, feed } = setUp(t)
   store.tells = () => 'all'
   let asked = 0

@@ -111,7 +111,7 @@ t.test('libraries that resume automatically drop an id that is gone, and show th
 })
 
 for (const name of ['eventsource', 'eventsource-client']) {
-  t.test(`${name} forgets its id only at an end that voids it`, async (t) => {
+  t.test(`${name} drops its event id only at an end that voids the id`, async (t) => {
     const ids: (string | undefined)[] = []
     const bodies = ['id: a\ndata: 1\n\n', 'id:\nevent: end\ndata: 1\n\n', 'id: b\ndata: 1\n\nevent: end\ndata: 1\n\n']
     const service = createServer((request, response) => {
@@ -122,7 +122,7 @@ for (const name of ['eventsource', 'eventsource-client']) {
     await once(service, 'listening')
     t.teardown(() => service.close())
     libraries[name]?.(t, `http://127.0.0.1:${(service.address() as AddressInfo).port}`, fetch, () => {})
-    await until('four requests', async () => ids.length >= 4 || undefined)
+    await until('four requests arrive', async () => ids.length >= 4 || undefined)
     t.strictSame(ids.slice(0, 4), [undefined, 'a', undefined, 'b'])
   })
 }

@@ -40,7 +40,7 @@ function simulateClock(t: Test): { laterMs: number } {
   return clock
 }
 
-t.test('a page keeps none of its readings of the log', async (t) => {
+t.test('a page retains no part of the log that it has read', async (t) => {
   // The page is read to its end, no matter how long the collections take.
   simulateClock(t)
   const read: WeakRef<LoggedChanges>[] = []

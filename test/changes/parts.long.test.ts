@@ -77,7 +77,7 @@ t.test('the index keeps no values that were removed before a search', async (t) 
   t.strictSame(found, [-1])
 })
 
-t.test('a set of many ranges is searched as one', async (t) => {
+t.test('the index finds the keys in a set of many ranges and no others', async (t) => {
   const index = new RangeIndex<string>()
   const ranges = Array.from({ length: 65 }, (_, i) => ({ start: `k${100 + 2 * i}`, end: `k${101 + 2 * i}` }))
   index.add(ranges, 'many')

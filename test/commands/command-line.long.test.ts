@@ -1,4 +1,4 @@
-/** The command line: help, version and errors. After a mistake, a command exits with 2 and one line that names it. */
+/** The command line: help, version and errors. After a mistake, a command prints one line that names it and exits with 2. */
 import { strict as assert } from 'node:assert'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

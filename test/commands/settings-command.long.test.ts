@@ -78,7 +78,7 @@ t.test('settings examines the data directory and does not create it', async (t) 
 
 const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another account needs root'
 
-t.test('a data directory of another account is rejected with its owner', { skip: needsRoot }, async (t) => {
+t.test('the error for a data directory of another account names its owner', { skip: needsRoot }, async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'db')
   mkdirSync(data)
@@ -91,7 +91,7 @@ t.test('a data directory of another account is rejected with its owner', { skip:
   t.match(stderr, /db is owned by user 65534, group 65534, with mode 700; this is user 0/)
 })
 
-t.test('settings names a line of the file that something overrides', async (t) => {
+t.test('settings names a line of the file that is overridden', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, 'TOPICD_DATA=/elsewhere\nTOPICD_PORT=8080\n')
   const { code, stderr } = await runCommand(['settings', '--settings', file, '--data', t.testdirName, '--port', '8080'])
@@ -101,7 +101,7 @@ t.test('settings names a line of the file that something overrides', async (t) =
   t.match(byEnvironment.stderr, 'TOPICD_DATA has no effect: the environment overrides it')
 })
 
-t.test('settings rejects one port for both listeners of an address', async (t) => {
+t.test('settings rejects the same port for two listeners on one address', async (t) => {
   const tried = (...args: readonly string[]) => runCommand(['settings', '--port', '8081', ...args])
   const refused = { code: 2, stderr: /--port and --admin-port must differ/ }
   t.match(await tried(), refused)

@@ -1,5 +1,5 @@
 /**
- * A command whose output cannot be written exits with 1 and the reason. If its reader has closed the pipe, it exits with 0, or
+ * A command whose output cannot be written reports the reason and exits with 1. If its reader has closed the pipe, it exits with 0, or
  * with 1 if it is check.
  */
 import { spawnSync } from 'node:child_process'
@@ -36,7 +36,7 @@ async function endsOnClosedPipe(t: Test, code: number, stderr: string, ...args: 
   t.strictSame(await ended, { code, stderr }, `${args[0]} with a closed pipe`)
 }
 
-await t.test('a full device fails a command, and a closed pipe fails check, without a service', async (t) => {
+await t.test('without a service, a full device fails any command, and a closed pipe only check', async (t) => {
   const data = join(directory, 'alone')
   await runCommand(['import', '--allow-unfinished', '--data', data], {}, '{"path":"a","value":1}\n')
   failsOnFullDevice(t, 'check', '--data', data)
@@ -47,7 +47,7 @@ await t.test('a full device fails a command, and a closed pipe fails check, with
   await endsOnClosedPipe(t, 1, interrupted, 'check', '--data', data)
 })
 
-await t.test('a full device fails a command, but a closed pipe does not, alongside a service', async (t) => {
+await t.test('alongside a service, a full device fails a command, but a closed pipe does not', async (t) => {
   const { dataDir, post } = await startServer(t)
   await post('addAndSet', { path: 'a', value: 1 })
   failsOnFullDevice(t, 'export', '--data', dataDir)

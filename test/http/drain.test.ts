@@ -20,10 +20,10 @@ t.test('slow readers get their whole responses while the server drains', async (
   for (const connection of [partlySent, requested]) connection.pause()
   await partlySent.write(request)
   await requested.write(request.slice(0, -1))
-  await until('the first response', async () => handled === 1 || undefined)
+  await until('the first response arrives', async () => handled === 1 || undefined)
   const drained = server.drain(60_000)
   await requested.write(request.slice(-1))
-  await until('the second response', async () => handled === 2 || undefined)
+  await until('the second response arrives', async () => handled === 2 || undefined)
   // An idle server, whose drain started later, finishes it once it has waited for further requests.
   const idle = await serveRoutes(t, [])
   await idle.connect()

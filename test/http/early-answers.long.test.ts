@@ -75,7 +75,7 @@ await overStores(
   async (t, server) => {
     for (const [expectation, which] of Object.entries(cases)) {
       const [status, code] = which.answer
-      await t.test(`${expectation}: a client that reads last gets its whole ${status}`, async (t) => {
+      await t.test(`${expectation}: a client that reads only after sending gets the whole ${status}`, async (t) => {
         const connection = await server.raw()
         connection.pause()
         await connection.write(head(server, which))
@@ -89,7 +89,7 @@ await overStores(
       })
     }
 
-    await t.test('endless chunks: a client that reads last gets its whole 413', async (t) => {
+    await t.test('endless chunks: a client that reads only after sending gets the whole 413', async (t) => {
       const which = { headers: [chunked], answer: [413, 'body_too_large'] } as const
       const connection = await server.raw()
       connection.pause()

@@ -1,5 +1,5 @@
 /**
- * Exchanges that wait for a promise: their time limit, the time that counts, and that they count until the promise settles.
+ * Exchanges that wait for a promise: their time limit, the waiting time that counts, and their place in the limits until it settles.
  */
 
 import type { HttpResponse } from 'uWebSockets.js'
@@ -44,7 +44,7 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   time.pass(1000)
   exchanges.finishWhenKnown(slow, new Promise(() => {}))
   exchanges.expire(beforeMs)
-  await until('a response', async () => sent.length > 0 || undefined)
+  await until('a response is sent', async () => sent.length > 0 || undefined)
   t.equal(quick.aborted, true, 'the request that started to wait before that time is cancelled')
   t.equal(slow.aborted, false, 'the request whose body arrived later is not')
   t.strictSame(sent, [refusal])
@@ -87,9 +87,9 @@ t.test('a request whose response takes more than 120 s is cancelled and gets 503
   time.pass(60_000)
   t.strictSame(cancelled, [], 'the request is not cancelled earlier')
   time.pass(61_000)
-  if (!t.strictSame(cancelled, [true], 'its handler is notified')) return
-  await until('the response', async () => client.received.includes('}') || undefined)
-  t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'its client gets an error')
+  if (!t.strictSame(cancelled, [true], 'the handler is notified')) return
+  await until('the response arrives', async () => client.received.includes('}') || undefined)
+  t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'the client gets an error')
 })
 
 t.test('a body counts until its handler finishes, even if its client has disconnected', async (t) => {
@@ -102,15 +102,15 @@ t.test('a body counts until its handler finishes, even if its client has disconn
   t.equal(exchanges.unanswered, 1)
   t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both handlers are working')
   resolve(refusal)
-  await until('its handler has finished', async () => exchanges.working === 1 || undefined)
+  await until('the handler has finished', async () => exchanges.working === 1 || undefined)
   t.equal(exchanges.workingBytes, 10)
 })
 
-t.test('an intended wait does not count as time of the request', async (t) => {
+t.test('an intended wait does not count towards the duration of the request', async (t) => {
   const { exchanges, measuredMs, open } = makeExchanges()
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '', waitedMs: 1_000_000 }))
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '' }))
-  await until('both responses', async () => measuredMs.length === 2 || undefined)
+  await until('both responses are sent', async () => measuredMs.length === 2 || undefined)
   const [waited = 0, plain = 0] = measuredMs
   t.ok(waited < -900_000 && plain >= 0, `the wait counts as ${waited} ms, another request as ${plain} ms`)
 })

@@ -1,6 +1,6 @@
 /**
  * Requests with a missing or ambiguous end are rejected, as JSON where possible, and their connection is closed, so that
- * the following bytes are never taken for a request. Also expectations, and encodings of the body.
+ * the following bytes are never taken for a request. Also tests expectations, and encodings of the body.
  */
 
 import t, { type Test } from 'tap'
@@ -66,7 +66,7 @@ await overStores(
       await connection.closed
     })
 
-    await t.test('invalid framing gets the same response without a route and with another method', async (t) => {
+    await t.test('invalid framing gets the same response on an unknown route and with another method', async (t) => {
       for (const text of [
         head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
         head('transfer-encoding: x').replace('POST', 'GET'),
@@ -78,7 +78,7 @@ await overStores(
       }
     })
 
-    await t.test('the library rejects some of these itself, with 400 but without JSON', async (t) => {
+    await t.test('the library itself rejects some invalid framing, with 400 but without JSON', async (t) => {
       for (const [expectation, text] of [
         ['a list of lengths', head('content-length: 19, 19') + body],
         ['a length with a sign', head('content-length: +19') + body],
@@ -119,7 +119,7 @@ await overStores(
       }
     })
 
-    await t.test('a content-encoding other than identity returns 415 and is named', async (t) => {
+    await t.test('a content-encoding other than identity returns 415, and the error names it', async (t) => {
       const send = (encoding: string) => post('add', { path: 'encoded' }, { headers: { 'content-encoding': encoding } })
       for (const encoding of ['gzip', 'GZIP', 'gzip, identity'])
         refuses(t, await send(encoding), 415, 'unsupported_encoding', encoding, `"${encoding}"`)

@@ -1,6 +1,6 @@
 /**
  * Hostile requests over bare connections, derived from the API description's examples. Each gets a described response or has its
- * connection closed, and a request after a sound one is understood. No worker dies, memory stays flat, other topics stay
+ * connection closed, and a request after a valid one is understood. No worker dies, memory stays flat, other topics stay
  * unchanged, and another client is always answered. FUZZ_REQUESTS=100000 sends more.
  */
 import t from 'tap'

@@ -34,7 +34,7 @@ async function holdsFor(t: Test, server: Server, bytes: number): Promise<void> {
   }
 }
 
-t.test('lists in headers and long heads are read', async (t) => {
+t.test('lists in headers and long heads are read correctly', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, '')
   const server = await startServer(t, { flags: ['--settings', file], dataDir: join(t.testdirName, 'db') })
@@ -59,7 +59,7 @@ t.test('lists in headers and long heads are read', async (t) => {
     }
   })
 
-  await t.test('several accept lines all count', async (t) => {
+  await t.test('all accept lines of a request count', async (t) => {
     for (const [type, ...headers] of [
       ['text/event-stream', 'accept: text/event-stream', 'accept: application/json;q=0.5'],
       ['application/json', 'accept: text/event-stream;q=0', 'accept: */*'],

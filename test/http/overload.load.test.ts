@@ -170,7 +170,7 @@ t.test('other clients are served within the memory limit', async (t) => {
 t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
-  const pid = await until('a writer', async () => server.writerPid())
+  const pid = await until('a writer runs', async () => server.writerPid())
   const strace = await Strace.attach(t, pid, slowDisk)
   const value = 'x'.repeat(900_000)
   const measured = await besideOthers(server, async () => {
@@ -206,7 +206,7 @@ t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrac
   })
 })
 
-t.test('connections beyond the descriptors are closed, and earlier ones are served', async (t) => {
+t.test('connections beyond the descriptor limit are closed, and earlier ones are served', async (t) => {
   const server = await startServer(t, { workers: 1, descriptorsMax: 600 })
   await server.post('addAndSet', { path: 'small', value: 1 })
   const kept = server.connect()

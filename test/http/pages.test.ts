@@ -97,7 +97,7 @@ await overStores(
       }
     })
 
-    await t.test('other methods are rejected with the allowed ones', async (t) => {
+    await t.test('other methods are rejected with a list of the allowed ones', async (t) => {
       for (const path of ['/healthz', '/openapi.json']) {
         for (const method of ['POST', 'DELETE', 'OPTIONS']) {
           const answer = await server.client.send(path, '', { method })

@@ -72,7 +72,7 @@ const framings = [
   ['chunked', true],
 ] as const
 
-t.test('a service frames its streamed responses whole', async (t) => {
+t.test('a service completes the framing of its streamed responses', async (t) => {
   const server = await startServer(t, { workers: 1 })
 
   for (const [how, isChunked] of framings) {
@@ -87,7 +87,7 @@ t.test('a service frames its streamed responses whole', async (t) => {
         const isKept = !isChunked && headers.length === 0
         if (isKept) {
           await connection.write('GET /healthz HTTP/1.1\r\nhost: topicd\r\n\r\n')
-          await until('next response', async () => connection.received.includes('{"status":"serving"}') || undefined)
+          await until('a page arrives', async () => connection.received.includes('{"status":"serving"}') || undefined)
           connection.close()
         } else await connection.closed
         const { body, rest } = readStreamed(connection.received)

@@ -1,6 +1,6 @@
 /**
- * TLS on the service's own port, with certificates created by openssl: unusable ones are rejected by name, and a reload loads
- * a new one, which is read once, before the workers are replaced.
+ * TLS on the service's own port, with certificates created by openssl: the error for an unusable one names it, and a reload
+ * loads a new one, which is read once, before the workers are replaced.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -123,7 +123,7 @@ await t.test('the service responds over TLS, and a reload loads a new certificat
   await t.rejects(send('fetch', 'second', { path: 'a' }), 'a client that trusts another certificate')
   await t.rejects(fetch(`${url.replace('https', 'http')}/topics/fetch`, { method: 'POST', body: '{}' }), 'plain HTTP')
 
-  await t.test('a reload names a file that the service may not read', { skip: needsRoot }, async (t) => {
+  await t.test('a reload names a file that the service has no permission to read', { skip: needsRoot }, async (t) => {
     chownSync(file('current.key'), 0, 0)
     chmodSync(file('current.key'), 0o600)
     const { code, stderr } = await runCommand(['reload', '--data', file('db')])

@@ -1,7 +1,7 @@
 /**
  * Uploads by the default HTTP clients of several languages, in chunks and with a length. Each client reads the whole response,
  * although it starts while the client is still sending, and sees why an upload is rejected. A client that is not installed is
- * skipped with the reason.
+ * skipped, and the reason is reported.
  */
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'

@@ -71,7 +71,7 @@ const problems: readonly (readonly [body: string, problem: string])[] = [
   ['{"a":1} // note', 'found "/" at byte 9, expected the end'],
 ]
 
-t.test('each mistake is reported with its byte, the text there and the expectation', async (t) => {
+t.test('each mistake is reported with its position, the text there and the expected text', async (t) => {
   for (const [body, problem] of problems) t.equal(problemOf(body), problem, JSON.stringify(body))
 })
 

@@ -32,7 +32,7 @@ await t.test('the admin listener answers GET and HEAD on five paths', async (t) 
 await t.test('a service is not ready until a dead worker is replaced', async (t) => {
   process.kill(first(server.workerPids()), 'SIGKILL')
   const answers = new Set<string>()
-  await until('ready again', async () => {
+  await until('the service is ready again', async () => {
     const { status, text } = await get(`${adminUrl}/readyz`)
     answers.add(text)
     return status === 200 && answers.size > 1 ? true : undefined
@@ -43,7 +43,7 @@ await t.test('a service is not ready until a dead worker is replaced', async (t)
 await t.test('a draining service is not ready', async (t) => {
   await server.post('add', { path: 'a' })
   server.signal('SIGTERM')
-  const { text } = await until('not ready', async () => {
+  const { text } = await until('the service is not ready', async () => {
     const answer = await get(`${adminUrl}/readyz`)
     return answer.status === 503 ? answer : undefined
   })

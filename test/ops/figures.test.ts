@@ -157,7 +157,7 @@ t.test('a service reports every figure', async (t) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
   const { code, stderr } = await server.command('backup', join(t.testdirName, 'copy.mdb'))
   t.equal(code, 0, stderr)
-  const { facts = {}, moments } = await until('requests of the key', async () => {
+  const { facts = {}, moments } = await until('requests of the key are reported', async () => {
     await server.post('set', { path: 'a', value: 2 })
     const state = JSON.parse((await get(`${server.adminUrl}/console/state`)).text) as ConsoleState
     return state.keys.some(({ key, requests }) => key === 'first' && requests > 0) ? state : undefined

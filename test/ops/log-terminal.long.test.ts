@@ -17,7 +17,7 @@ await t.test('a terminal gets no JSON and shows the first key on its own line', 
   const env = { ...process.env, NO_COLOR: '1' }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', '--workers', '1', ...flags], env)
   const lines = (): string[] => terminal.shown().split('\r\n')
-  await until('the first key', async () => (terminal.shown().includes('"path":"hello"') ? true : undefined), 60_000)
+  await until('a key is shown', async () => (terminal.shown().includes('"path":"hello"') ? true : undefined), 60_000)
   t.strictSame(
     lines().filter((line) => line.startsWith('{')),
     [],
@@ -42,7 +42,9 @@ await t.test('a terminal gets no JSON and shows the first key on its own line', 
   }
   await until('the key is known', async () => (await post(token)) === 200 || undefined)
   const answered = /INFO \(worker\/\d+\): request \{"route":"\/topics\/addAndSet","status":200,/
-  await until('the access log', async () => (lines().some((line) => answered.test(line)) ? true : undefined))
+  await until('the request is in the access log', async () =>
+    lines().some((line) => answered.test(line)) ? true : undefined,
+  )
 
   await terminal.close()
   for (let i = 0; i < 20; i++) t.equal(await post('wrong'), 401, 'the service answers after its terminal was closed')
@@ -55,7 +57,7 @@ await t.test('a terminal shows a defect with its stack on separate lines', { ski
   const flags = ['--port', '0', '--admin-port', '0', '--workers', '1', '--data', join(t.testdir(), 'db')]
   const env = { ...process.env, NO_COLOR: '1', NODE_OPTIONS: `--import=${planted}` }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', ...flags], env)
-  await until('the service', async () => (terminal.shown().includes(': listening') ? true : undefined), 60_000)
+  await until('the service responds', async () => (terminal.shown().includes(': listening') ? true : undefined), 60_000)
   const lines = terminal.shown().split('\r\n')
   t.match(
     lines.find((line) => line.includes(': listening')),

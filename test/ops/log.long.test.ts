@@ -11,7 +11,7 @@ import { type LogLine, startServer, until } from '../support/service/server.js'
 
 const secret = 'never-in-the-log'
 
-await t.test('the access log has a line with the members of each request', async (t) => {
+await t.test('the access log has one line for each request, with its members', async (t) => {
   const server = await startServer(t, { flags: ['--access-log'] })
   const token = await server.addKey('tester', { allow: ['fetch'] })
   const body = `{"path":"${secret}/path","value":"${secret}"}`
@@ -26,7 +26,7 @@ await t.test('the access log has a line with the members of each request', async
   // The requests before these are sent by `addKey` until every worker knows the new key.
   const answered = () => server.log.filter(({ msg }) => msg === 'request')
   const requests = () => answered().slice(answered().findIndex(({ route }) => route === '/topics/addAndSet'))
-  const lines = await until('six lines', async () => (requests().length >= 6 ? requests() : undefined))
+  const lines = await until('six lines are logged', async () => (requests().length >= 6 ? requests() : undefined))
   const bytesIn = Buffer.byteLength(body)
   t.match(lines, [
     { route: '/topics/addAndSet', status: 200, bytesIn, bytesOut: 47, key: 'first' },

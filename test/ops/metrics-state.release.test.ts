@@ -40,7 +40,7 @@ await t.test('each limit is reported next to the figure that it limits', async (
   }
   const connections = Array.from({ length: 50 }, () => server.raw())
   await Promise.all(connections)
-  await until('descriptors of connections', async () => {
+  await until('descriptors of connections are reported', async () => {
     return (
       (await scrape(server.adminUrl)).value('topicd_worker_open_fds') >= metrics.value('topicd_worker_open_fds') + 50 ||
       undefined
@@ -137,7 +137,7 @@ await t.test('the expiry follows the certificate in use, also after a reload', {
   const second = make(60)
   t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
   child.kill('SIGHUP')
-  await until('the expiry of the new certificate', async () => (await expiry()) === second || undefined, 60_000)
+  await until('the new expiry is reported', async () => (await expiry()) === second || undefined, 60_000)
   t.strictSame(await stop(), [0, null])
 })
 
@@ -152,10 +152,12 @@ await t.test('an expiring certificate is logged as a warning', async (t) => {
   t.strictSame(warnings, [], 'no warning with more than a week left')
   watch.use({ expiresMs: Date.now() + weekMs + 500 })
   t.strictSame(warnings, [], 'no warning before the next check')
-  await until('a warning at a later check', async () => (warnings.length > 1 ? true : undefined))
+  await until('a later check logs a warning', async () => (warnings.length > 1 ? true : undefined))
   t.equal(warnings[0], 'the certificate expires soon')
   watch.use({ expiresMs: Date.now() + 500 })
-  await until('the last warning', async () => (warnings.includes('the certificate has expired') ? true : undefined))
+  await until('the last warning is logged', async () =>
+    warnings.includes('the certificate has expired') ? true : undefined,
+  )
   watch.use(undefined)
   t.equal(watch.expiresMs(), undefined)
 })

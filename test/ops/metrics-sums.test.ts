@@ -109,14 +109,14 @@ await t.test("if the worker that should report the store's metrics exits, anothe
   t.strictSame(await read(/^stored/), ['stored 3'])
 })
 
-await t.test('pages share a sample, at most one per second', async (t) => {
+await t.test('console pages share samples, at most one per second', async (t) => {
   const { processes, figures } = serviceOf(evaluate(table, 2))
   let samples = 0
   at(processes, 0).onRequest = () => samples++
   const startMs = performance.now()
   await Promise.all([figures(0), figures(0)])
   t.equal(samples, 1)
-  await until('another sample', async () => (await figures(0)).moments.length > 1 || undefined)
+  await until('another sample is taken', async () => (await figures(0)).moments.length > 1 || undefined)
   t.ok(performance.now() - startMs >= 1000)
 })
 

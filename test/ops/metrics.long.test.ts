@@ -141,9 +141,9 @@ await t.test('each worker reports its memory and event loop to every reader', as
   const stopped = first(pids)
   process.kill(stopped, 'SIGSTOP')
   const stoppedMs = performance.now()
-  await until('half a second', async () => performance.now() - stoppedMs > 500 || undefined)
+  await until('half a second has passed', async () => performance.now() - stoppedMs > 500 || undefined)
   process.kill(stopped, 'SIGCONT')
-  const seen = await until('the delay', async () => {
+  const seen = await until('the delay is reported', async () => {
     const metrics = await scrape(adminUrl)
     return metrics.value('topicd_event_loop_delay_max_seconds') > 0.4 ? metrics : undefined
   })
@@ -168,7 +168,7 @@ await t.test('an unresponsive worker has no current figures', async (t) => {
     workers.map(({ labels }) => labels.pid),
     [String(other)],
   )
-  t.ok(during.value('topicd_requests_total') >= after.value('topicd_requests_total'), 'its counts stay in the sums')
+  t.ok(during.value('topicd_requests_total') >= after.value('topicd_requests_total'), 'the sums keep the counts')
   await until('the worker responds again', async () => {
     const { samples } = await scrape(adminUrl)
     return samples.some(({ labels }) => labels.pid === String(stopped)) || undefined
@@ -199,7 +199,9 @@ await t.test('promtool reports nothing, with workers and while they are replaced
   await lints()
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   await lints()
-  await until('two workers', async () => ((await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined))
+  await until('two workers are reported', async () =>
+    (await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined,
+  )
 })
 
 await t.test('no counter falls when workers are replaced or killed', async (t) => {
@@ -221,7 +223,7 @@ await t.test('no counter falls when workers are replaced or killed', async (t) =
   await server.logged('rolling restart done')
   const restarts = last.value('topicd_worker_restarts_total')
   process.kill(first(server.workerPids()), 'SIGKILL')
-  const restarted = await until('a replacement of the killed worker', async () => {
+  const restarted = await until('the killed worker is replaced', async () => {
     const metrics = await scrapeUnfallen('after a kill')
     return metrics.value('topicd_worker_restarts_total') > restarts && metrics.value('topicd_workers') === 2
       ? metrics

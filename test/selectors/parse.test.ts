@@ -86,7 +86,7 @@ t.test('a quotation continues across the slashes of a split path', async (t) => 
   for (const [text, split] of quoted) t.same(sourceOf(text), { split, scope: 'self' }, text)
 })
 
-t.test('the problem of an invalid selector gives the position of the wrong character', async (t) => {
+t.test('the error for an invalid selector gives the position of the wrong character', async (t) => {
   const problems: readonly (readonly [string, RegExp])[] = [
     ['', /^is empty; /],
     ['?', /^has an empty pattern after "\?" at character 2; /],
@@ -128,7 +128,7 @@ t.test('the problem of an invalid selector gives the position of the wrong chara
   }
 })
 
-t.test('constructs that linear time cannot support are rejected by name, in every form', async (t) => {
+t.test('constructs that cannot run in linear time are rejected in every form, and named', async (t) => {
   const constructs: readonly (readonly [string, string])[] = [
     ['(?=b)', 'look-ahead "(?="'],
     ['(?!b)', 'look-ahead "(?!"'],

@@ -30,7 +30,7 @@ function check(t: Pick<Test, 'same'>, plans: Readonly<Record<string, readonly st
   for (const [text, expected] of Object.entries(plans)) t.same(outline(planned(text)), expected, text)
 }
 
-t.test('a path is a range of one key', async (t) => {
+t.test('a path is planned as a range of one key', async (t) => {
   check(t, { a: ['a … a/'], 'a/b': ['a/b … a/b/'], '>/a/b/': ['a/b … a/b/'], é: ['<c3><a9> … <c3><a9>/'] })
 })
 

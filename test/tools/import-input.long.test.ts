@@ -1,5 +1,5 @@
 /**
- * An import whose input cannot be read exits with 1 and the reason, and reports neither empty input nor a damaged store. An
+ * An import whose input cannot be read exits with 1 and reports the reason, but neither empty input nor a damaged store. An
  * import that ends at an invalid line announces the keys before it.
  */
 import { existsSync } from 'node:fs'
@@ -21,11 +21,11 @@ async function expectations(t: Test, data: string): Promise<void> {
   t.notMatch(stderr, 'damaged')
 }
 
-t.test('an import of unreadable input exits with 1 and the reason without a service', (t) =>
+t.test('without a service, an import of unreadable input reports the reason and exits with 1', (t) =>
   expectations(t, join(t.testdir(), 'db')),
 )
 
-t.test('an import of unreadable input exits with 1 and the reason alongside a service', async (t) =>
+t.test('alongside a service, an import of unreadable input reports the reason and exits with 1', async (t) =>
   expectations(t, (await startServer(t)).dataDir),
 )
 

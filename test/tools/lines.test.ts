@@ -21,7 +21,7 @@ t.test('bytes in pieces of any size are split into the same lines', async (t) =>
   t.strictSame(await linesOf(inPieces('', 1)), [])
 })
 
-t.test('a byte order mark is not part of the first line and does not count', async (t) => {
+t.test('a byte order mark is not part of the first line and does not count towards its length', async (t) => {
   for (let bytes = 1; bytes <= 15; bytes++) {
     t.strictSame(await linesOf(inPieces('\ufeffexactly 10\n\ufeffa', bytes), 10), ['exactly 10', '\ufeffa'])
     const thrown = await linesOf(inPieces('\ufeffexactly 11!\n', bytes), 10).catch((error: unknown) => error)

@@ -151,7 +151,7 @@ t.test('the selector of a remove clause loses its quotes and escapes', async (t)
   }
 })
 
-t.test('conditions on sessions and subscriptions are rejected by name', async (t) => {
+t.test('conditions on sessions and subscriptions are rejected as unsupported', async (t) => {
   const refused =
     /^has a syntax error at character \d+, near "[^"]+": conditions on sessions and subscriptions are not supported here, only "time after" and "no updates for"$/
   for (const condition of [

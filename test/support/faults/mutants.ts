@@ -176,7 +176,7 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#callers.clear();\n        this.#onChange();',
     to: 'this.#callers.clear();',
     test: 'api/streams',
-    finds: /its stream ends/,
+    finds: /the stream of the key ends/,
   },
   {
     fault: 'the constraint `no_topic` holds for a topic',
@@ -312,7 +312,7 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#exchanges.expire(performance.now() - answerMsMax);',
     to: '',
     test: 'http/exchange',
-    finds: /its handler is notified/,
+    finds: /the handler is notified/,
   },
   {
     fault: 'a body no longer counts once its client has disconnected',
