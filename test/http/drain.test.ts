@@ -8,7 +8,7 @@ import { until } from '../support/service/server.js'
 /** More than a kernel buffers. */
 const body = 'x'.repeat(30 * 1024 * 1024)
 
-t.test('slow readers get their whole responses while the server drains', async (t) => {
+t.test('slow readers get their complete responses while the server drains', async (t) => {
   let handled = 0
   const handle = () => {
     handled++

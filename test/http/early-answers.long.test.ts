@@ -84,7 +84,7 @@ await overStores(
         connection.resume()
         const answer = await connection.answer()
         t.equal(answer?.status, status, 'the response arrives')
-        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is whole')
+        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is complete')
         connection.close()
       })
     }
@@ -184,7 +184,7 @@ await overStores(
   { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
 )
 
-t.test('a draining worker sends whole responses that end their connections', async (t) => {
+t.test('a draining worker sends complete responses that end their connections', async (t) => {
   const server = await startServer(t, { flags: ['--body-bytes-max', String(bodyBytesMax), '--drain-ms', '60000'] })
   const refused = Object.entries(cases)
   // All but the last byte of their headers is sent before the drain.

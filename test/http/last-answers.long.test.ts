@@ -1,5 +1,5 @@
 /**
- * Responses that end their connection are whole, regardless of why it ends, of bytes after the request, and of the room left
+ * Responses that end their connection are complete, regardless of why it ends, of bytes after the request, and of the room left
  * for the response.
  */
 import t from 'tap'
@@ -18,7 +18,7 @@ const flags = ['--cors-origins', '*', '--page-size-max', '10000', '--page-bytes-
 const server = await startServer(t, { workers: 1, flags })
 
 for (const [name, { text, status }] of Object.entries(lastRequests(server.token))) {
-  await t.test(`the last response of a connection is whole: ${name}`, async (t) => {
+  await t.test(`the last response of a connection is complete: ${name}`, async (t) => {
     const before = server.workerPids()
     for (const pieces of [[text], [text.slice(0, -1), text.slice(-1)]]) {
       const connection = await server.raw()
@@ -82,7 +82,7 @@ async function askWithoutReading(size: number) {
   return connection.parsed()
 }
 
-await t.test('a response for which the kernel has little room is whole', async (t) => {
+await t.test('a response for which the kernel has little room arrives complete', async (t) => {
   const line = (i: number) =>
     `${JSON.stringify({ op: 'addAndSet', path: `full/${i}`, value: 'x'.repeat(valueBytes) })}\n`
   await upload(server, Array.from({ length: values }, (_, i) => line(i)).join(''))

@@ -137,7 +137,7 @@ t.test('other clients are served within the memory limit', async (t) => {
       })
     }
 
-    await t.test('a client that reads late still gets a whole page', async () => {
+    await t.test('a client that reads late still gets a complete page', async () => {
       const socket = (await open(server)).pause()
       socket.write(requestText('/topics/fetch', server.token, '{"selector":"*big//","size":10}'))
       await server.post('fetch', { path: 'small' })

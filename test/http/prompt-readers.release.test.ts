@@ -1,5 +1,5 @@
 /**
- * Readers that consume their pages promptly get whole responses, even if many start together and their pages exceed a worker's
+ * Readers that consume their pages promptly get complete responses, even if many start together and their pages exceed a worker's
  * buffers, and alongside clients that read nothing. Only the latter are disconnected. If a value does not fit at the moment, its
  * fetch is rejected, and a later one succeeds.
  */
@@ -27,7 +27,7 @@ async function ask(server: Server, connection: RawConnection, body: object): Pro
   await connection.write(requestText('/topics/fetch', server.token, JSON.stringify(body), ['connection: close']))
 }
 
-/** The whole response; undefined if the connection closed before all of it had arrived. */
+/** The complete response; undefined if the connection closed before all of it had arrived. */
 async function answerTo(connection: RawConnection): Promise<RawAnswer | undefined> {
   await connection.closed
   return connection.parsed().answers.at(0)
@@ -89,16 +89,16 @@ async function answersTo(stalled: readonly RawConnection[]): Promise<(RawAnswer 
   return Promise.all(stalled.map(answerTo))
 }
 
-t.test('readers of many pages get whole responses', async (t) => {
+t.test('readers of many pages get complete responses', async (t) => {
   const server = await startServer(t, { workers: 1 })
   for (const path of paths) await server.post('addAndSet', { path, value })
 
-  await t.test('many readers that start together get whole pages', async (t) => {
+  await t.test('many readers that start together get complete pages', async (t) => {
     await walkAll(t, server)
     t.equal(await closedUnread(server), 0, 'no connection was closed')
   })
 
-  await t.test('many readers get whole pages alongside as many that read nothing', async (t) => {
+  await t.test('many readers get complete pages alongside as many that read nothing', async (t) => {
     const stalled = await openStalled(server, { selector: '*big//', size: 1000 })
     await walkAll(t, server)
     await until('some connections were closed', async () => (await closedUnread(server)) > 0 || undefined)

@@ -23,7 +23,7 @@ await overStores(
     await t.test('the error for a wrong length mentions a length in characters', (t) => countedInCharacters(t, server))
     await t.test('an empty line after a request loses the next request', (t) => emptyLine(t, server))
     await t.test('bytes that are not HTTP/1.1 close their connection', (t) => notHttp(t, server))
-    await t.test('clients that disconnect at any point harm nothing', (t) => disconnections(t, server))
+    await t.test('clients that disconnect at any point do no harm', (t) => disconnections(t, server))
     await t.test('every worker still serves', async (t) => {
       await barrier(server)
       t.equal(server.timesLogged('worker died'), 0, 'no worker died')

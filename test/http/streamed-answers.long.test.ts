@@ -140,7 +140,7 @@ function piecesRoute(ended: (large: number, small: number) => void): Route<objec
   }
 }
 
-t.test('a client that reads late gets the whole end of a stream', async (t) => {
+t.test('a client that reads late gets the end of a stream completely', async (t) => {
   let ended: (large: number, small: number) => void = () => {}
   const { connect } = await serveRoutes(t, [piecesRoute((large, small) => ended(large, small))])
   /** Has a stream end before its client reads. */
