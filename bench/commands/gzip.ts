@@ -47,7 +47,7 @@ interface Way {
   readonly acceptEncoding: string
 }
 
-/** The measurements of a page over one way, from all rounds. */
+/** The measurements of a page over one route, from all rounds. */
 interface Findings {
   bytes: number
   readonly microseconds: number[]

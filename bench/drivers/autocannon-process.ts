@@ -18,7 +18,7 @@ import { answerSecondsMax, type Burst, type Job, shownMax } from './driver.js'
 /** Interval at which autocannon checks the time. */
 const sampleMs = 100
 
-/** Time in which the last responses must arrive after the last request. */
+/** Time after the last request within which the last responses must arrive. */
 const drainSecondsMax = 2 * answerSecondsMax
 
 /**

@@ -16,7 +16,7 @@ const run = promisify(execFile)
 /** The oldest supported major version. */
 const versionMin = 15
 
-/** Time between two checks whether a backend has exited. */
+/** Interval at which to check whether a backend has exited. */
 const pollMs = 10
 
 /** The directory of the newest installed server's programs; undefined if none is installed. */

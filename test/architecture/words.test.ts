@@ -1,13 +1,13 @@
 /**
- * The words of comments, tests, messages and documents: some are never right here, some are right in few places, and a sentence of a
- * document has an end. CONTRIBUTING.md has the style.
+ * The words of comments, tests, messages and documents: some are banned, some may be used only a few times, and the length of a document's
+ * sentences is limited. CONTRIBUTING.md describes the style.
  */
 import t from 'tap'
 import { allProse, type Prose } from '../support/prose.js'
 
 type Better = readonly [RegExp, string]
 
-/** Never right here, each with the better words. */
+/** Banned words, each with better ones. */
 const wrong: readonly Better[] = [
   [/(^|[.:;] )([Tt]hat|[Tt]hose) of\b/, 'the noun itself'],
   [/\bmeanwhile[.;)]?$|\bmeanwhile[.;]/, 'in the meantime, at the start; or nothing'],
@@ -47,14 +47,14 @@ const wrong: readonly Better[] = [
   [/\b(behavior|colors?|neighbors?|canceled|gray|center|\w+(al|er|il|ar|gn)iz(e|ed|es|ing))\b/, 'British spelling'],
 ]
 
-/** Never right where a user reads: in documents and messages. */
+/** Words that are also banned in texts for users: documents and messages. */
 const wrongForUsers: readonly Better[] = [
   [/(?<!onnection )\b[Rr]efus(ed|es|al|als)\b/, 'rejected; rejects; rejection'],
   [/\b[Aa]nswer(s|ed)?\b(?= (with|by|is|are|has|of))/, 'response; returns'],
   [/\b[Rr]ights\b/, 'permissions'],
 ]
 
-/** Right in places: at most so many, which is less than a fifth of what they were. Lower a number when you can. */
+/** Words with a maximum number of uses, less than a fifth of the original number. Lower a number when you can. */
 const ceilings: readonly (readonly [string, RegExp, number])[] = [
   [
     '"what" as a noun',
@@ -71,12 +71,12 @@ const ceilings: readonly (readonly [string, RegExp, number])[] = [
   ['told', /\b(is|are|was|were|be) told\b/g, 9],
 ]
 
-/** Of a document, in words. */
+/** The maximum length of a sentence in a document. */
 const sentenceWordsMax = 35
 
 const prose = allProse()
 
-t.test('words that are never right here are not used', (t) => {
+t.test('the prose contains no banned words', (t) => {
   t.strictSame(wordsFound(prose, wrong), [])
   t.strictSame(
     wordsFound(

@@ -60,21 +60,21 @@ async function findsFaults(t: Test, driver: Driver): Promise<void> {
   const exchange = { method: 'POST', path: '/x', body: '{}', expected: ['right'] }
   const job = { headers: {}, blankDigits: false, seconds: 0.5, exchanges: [exchange], scripts: [[0], [0]] }
   const good = await driver.run({ ...job, port: await serverOf(t, (_request, response) => void response.end('right')) })
-  t.equal(good.problem, undefined, 'right responses are not reported')
+  t.equal(good.problem, undefined, 'correct responses are not reported')
   t.ok(good.requests > 10, 'there are enough requests to reach the tenth')
   for (const [name, wrong, found] of faults) {
     const { problem } = await driver.run({ ...job, port: await serverOf(t, tenthIs(wrong)) })
-    t.match(problem, found, `${name} among right responses is found`)
+    t.match(problem, found, `${name} among correct responses is found`)
   }
 }
 
-test('autocannon finds one fault among right responses', async (t) => {
+test('autocannon finds one fault among correct responses', async (t) => {
   await findsFaults(t, autocannonDriver(t.testdir()))
 })
 
 const skip = wrkDriver('') === undefined ? 'wrk is not installed' : false
 
-test('wrk finds one fault among right responses', { skip }, async (t) => {
+test('wrk finds one fault among correct responses', { skip }, async (t) => {
   await findsFaults(t, wrkDriver(t.testdir()) as Driver)
 })
 

@@ -55,7 +55,7 @@ function checkResults(t: Test, results: Report['results'], servers: readonly str
       `${workload}: all servers take part`,
     )
     for (const { server, rounds, problem } of outcomes) {
-      t.equal(problem, undefined, `${workload}: every response of ${server} is right`)
+      t.equal(problem, undefined, `${workload}: every response of ${server} is correct`)
       t.equal(rounds.length, 1, `${workload}: ${server} has a figure`)
     }
   }
@@ -81,7 +81,7 @@ const runs = [
 ]
 
 for (const { names, servers, workloads } of runs) {
-  test(`all responses of ${names} are right: ${workloads.join(', ')}`, async (t) => {
+  test(`all responses of ${names} are correct: ${workloads.join(', ')}`, async (t) => {
     const results = await smoke('--servers', names, ...workloads)
     t.strictSame(
       results.map(({ workload }) => workload),
@@ -92,7 +92,7 @@ for (const { names, servers, workloads } of runs) {
   })
 }
 
-test('the help lists exactly the workloads that this test runs', async (t) => {
+test('the help lists exactly the tested workloads', async (t) => {
   const [, list = ''] = /^workloads.*?:\n(.*?)\n\n/ms.exec(await run('--help')) ?? []
   const offered = list.split('\n').map((line) => line.trim().split(' ')[0])
   t.strictSame(offered.toSorted(), runs.flatMap(({ workloads }) => workloads).toSorted())
@@ -164,12 +164,12 @@ for (const [args, lines] of figures) {
   const skip = /^(postgres|fenced)$/.test(args[0] ?? '') && noPostgres
   test(`the command ${args[0]} prints its figures`, { skip, timeout: 600_000 }, async (t) => {
     const stdout = await run(...args)
-    t.notMatch(stdout, /NO FIGURES|WRONG/, 'every response is right')
+    t.notMatch(stdout, /NO FIGURES|WRONG/, 'every response is correct')
     for (const line of lines) t.match(stdout, line, String(line))
   })
 }
 
-test('all responses of the peers are right', { skip }, async (t) => {
+test('all responses of the peers are correct', { skip }, async (t) => {
   const storing = ['bare', 'topicd', 'redis + webdis', 'etcd']
   const words = ['--servers', 'bare,topicd,redis,etcd']
   const shared = ['paths-100', 'batch-100', 'batch-1000', 'cas', 'increment', 'set-one']
@@ -178,11 +178,11 @@ test('all responses of the peers are right', { skip }, async (t) => {
   checkResults(t, await smoke(...listing), storing.slice(0, 3))
 })
 
-test('all responses of a peer compared with two revisions are right', async (t) => {
+test('all responses of a peer compared with two revisions are correct', async (t) => {
   const compared = await smoke('compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
   checkResults(t, compared, ['bare', 'base', 'change', 'fastify + lmdb'])
 })
 
-test('all responses of two workers are right', async (t) => {
+test('all responses of two workers are correct', async (t) => {
   checkResults(t, await smoke('--servers', 'bare,topicd', '--workers', '2', 'mixed-90-10'), ['bare', 'topicd'])
 })

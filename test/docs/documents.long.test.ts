@@ -77,7 +77,7 @@ function linkedFrom(name: string): readonly string[] {
   return linksOf(readDocument(name)).map((target) => targetOf(name, target).file)
 }
 
-t.test('README.md is short and links to each packaged document, CONTRIBUTING.md to each other', async (t) => {
+t.test('README.md is short and links to the packaged documents; CONTRIBUTING.md links to all others', async (t) => {
   const words = readDocument('README.md').split(/\s+/).filter(Boolean).length
   t.ok(words <= readMeWordsMax, `${words} words; the limit is ${readMeWordsMax}`)
   const unlinked = (from: string, isPacked: boolean): readonly string[] =>

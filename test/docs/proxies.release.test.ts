@@ -57,7 +57,7 @@ class Load {
   /** Resolves after this many further responses. */
   async further(answers: number): Promise<void> {
     const wanted = this.answered + answers
-    await until(`${answers} responses`, async () => this.answered >= wanted || undefined)
+    await until(`${answers} responses arrive`, async () => this.answered >= wanted || undefined)
   }
 
   async stop(): Promise<void> {
@@ -120,7 +120,7 @@ async function uploadInParts(server: Server, proxy: RunningProxy, showsProgress:
   const request = new UploadRequest(target, isChunked ? undefined : bytes)
   for (const part of parts.slice(0, -1)) {
     await request.write(part)
-    if (showsProgress) await until('progress', async () => request.last ?? request.error)
+    if (showsProgress) await until('progress is reported', async () => request.last ?? request.error)
     for (let i = 0; i < writesPerPart; i++) await server.post('addAndSet', { path: 'other', value: i })
   }
   const lines = await request.end(parts.at(-1))
@@ -132,7 +132,7 @@ async function reloadDuringUpload(server: Server, proxy: RunningProxy): Promise<
   const request = new UploadRequest({ url: proxy.url, token: server.token, agent: proxy.agent() })
   const hasEnded = async (): Promise<true | undefined> => request.isComplete || request.error !== undefined || undefined
   await request.write(linesFrom('drained', 0, 1000))
-  await until('progress', async () => request.last ?? request.error)
+  await until('progress is reported', async () => request.last ?? request.error)
   const reload = server.command('reload')
   for (let at = 1000; !(await hasEnded()); at += 1000)
     await Promise.race([request.write(linesFrom('drained', at, at + 1000)), until('the upload ends', hasEnded)])

@@ -74,7 +74,7 @@ t.test('Node-RED loses no value across broken connections and a restart', { skip
   await red.logs(/queue\] again in \d+ s: ECONN[\s\S]*queue\] again in/)
   await service.startAgain()
   await stored(service.server, 'numbers/149')
-  await until('the last value', async () =>
+  await until('the last value is stored', async () =>
     (await service.server.post('fetch', { path: 'last' })).text.includes(':149}') ? true : undefined,
   )
   await storesNumbers(t, service.server, 150)

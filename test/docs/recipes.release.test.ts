@@ -37,8 +37,8 @@ function startShell(t: Test, url: string, token: string): Publisher {
 
 const lines = (from: number, to: number): readonly string[] => numbered(from, to).map((value) => JSON.stringify(value))
 
-t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
-  await t.test('uses one connection while values arrive, and reports rejected values', async (t) => {
+t.test('the shell loop stores values reliably', { skip: missing('bash', '--version') }, async (t) => {
+  await t.test('the loop uses one connection while values arrive, and reports rejected values', async (t) => {
     const { front, server } = await Restartable.start(t)
     const startMs = Date.now()
     const publisher = startShell(t, front.url, server.token)
@@ -56,7 +56,7 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
     t.match(publisher.errors, /^400 \{"code":"invalid_path".*: not stored: \{"path":"a\/\/b","value":1\}\n$/)
   })
 
-  await t.test('loses no value when connections break and the service restarts', async (t) => {
+  await t.test('the loop loses no value when connections break and the service restarts', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const publisher = startShell(t, service.front.url, service.server.token)
     publisher.write(lines(0, 100))
@@ -72,7 +72,7 @@ t.test('the shell loop', { skip: missing('bash', '--version') }, async (t) => {
     await storesNumbers(t, service.server, 200)
   })
 
-  await t.test('waits if its key has exceeded its rate, and exits if it is unknown', async (t) => {
+  await t.test('the loop waits if its key has exceeded its rate, and exits if the key is unknown', async (t) => {
     const server = await startServer(t)
     const slow = startShell(t, server.url, await server.addKey('slow', { rate: 4 }))
     slow.write(lines(0, 6))
@@ -114,8 +114,8 @@ function startPython(t: Test, url: string, token: string): Publisher {
   return Publisher.start(t, ['python3', '-c', pythonDriver], { URL: url, KEY: token })
 }
 
-t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
-  await t.test('loses no value, and holds at most a queue and a batch, while the service is down', async (t) => {
+t.test('the Python program stores values reliably', { skip: missing('python3', '--version') }, async (t) => {
+  await t.test('no value is lost, and the program holds at most a queue and a batch, in an outage', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const publisher = startPython(t, service.front.url, service.server.token)
     publisher.write(lines(0, 1000))
@@ -132,7 +132,7 @@ t.test('Python', { skip: missing('python3', '--version') }, async (t) => {
     await storesNumbers(t, service.server, 2000)
   })
 
-  await t.test('drops and reports a rejected value, and raises an error if its key is unknown', async (t) => {
+  await t.test('the program drops and reports a rejected value, and raises an error for an unknown key', async (t) => {
     const server = await startServer(t)
     const publisher = startPython(t, server.url, await server.addKey('plant', { under: ['numbers', 'last', 'a'] }))
     publisher.write([...lines(0, 20), '{"path":"a//b","value":1}', '{"path":"other","value":2}', ...lines(20, 40)])
@@ -266,11 +266,11 @@ class SentFlow {
 const operationsIn = ({ body }: { readonly body: string }): number =>
   (JSON.parse(body) as { operations: object[] }).operations.length
 
-t.test("Node-RED's flow", async (t) => {
+t.test("Node-RED's flow stores values reliably", async (t) => {
   const server = await startServer(t)
   const start = (): SentFlow => new SentFlow(server.url, server.token)
 
-  t.test('sends a value immediately, and later values as one batch', async (t) => {
+  t.test('the flow sends a value immediately, and later values as one batch', async (t) => {
     const { queue, request } = nodeRedFlow()
     t.strictSame([queue.wires, request.wires], [[[request.id]], [[queue.id]]], "the flow's two nodes feed each other")
     const flow = start()
@@ -282,7 +282,7 @@ t.test("Node-RED's flow", async (t) => {
     await storesNumbers(t, server, 300)
   })
 
-  t.test('repeats a batch until it is stored, waiting longer each time', async (t) => {
+  t.test('the flow repeats a batch until it is stored, waiting longer each time', async (t) => {
     const flow = start()
     flow.publish([{ path: 'repeated', value: 1 }])
     const { payload } = flow.breakOff()
@@ -298,7 +298,7 @@ t.test("Node-RED's flow", async (t) => {
     await stored(server, 'repeated')
   })
 
-  t.test('drops and reports a rejected value', async (t) => {
+  t.test('the flow drops and reports a rejected value', async (t) => {
     const flow = start()
     const values = [1, 2, 3].map((value) => ({ path: `refused/${value}`, value }))
     flow.publish([{ path: 'first', value: 0 }, ...values.slice(0, 1), { path: 'a//b', value: 0 }, ...values.slice(1)])
@@ -313,7 +313,7 @@ t.test("Node-RED's flow", async (t) => {
     for (let i = 0; i < 2; i++) t.equal((await flow.exchange()).status, 200, 'a batch stays within the limit of a body')
   })
 
-  t.test('keeps its queue across a deployment, and ignores an earlier response', async (t) => {
+  t.test('the flow keeps its queue across a deployment, and ignores an earlier response', async (t) => {
     const flow = start()
     flow.publish(numbered(0, 2))
     const [lost] = flow.node.sent.splice(0)
@@ -327,7 +327,7 @@ t.test("Node-RED's flow", async (t) => {
     await storesNumbers(t, server, 4)
   })
 
-  t.test('drops the oldest value when 10,000 wait', async (t) => {
+  t.test('the flow drops the oldest value when 10,000 wait', async (t) => {
     const flow = start()
     flow.publish(Array.from({ length: 10_003 }, (_, i) => ({ path: 'many', value: i })))
     t.equal(flow.node.warnings.length, 2)

@@ -51,7 +51,7 @@ const stableCodes: Readonly<Record<number, string>> = {
   507: 'disk_nearly_full',
 }
 
-t.test('every code of 1.0.0 still has its status', (t) => {
+t.test('every error code of 1.0.0 still has its status', (t) => {
   const present = Object.entries(problemTable).map(([code, [status]]) => `${code} ${status}`)
   for (const [status, codes] of Object.entries(stableCodes))
     for (const code of codes.split(/\s+/)) t.ok(present.includes(`${code} ${status}`), `${code} ${status}`)

@@ -1,5 +1,5 @@
 /**
- * The tutorial, step by step as in docs/tutorial.md: its programs in Python, and its page in Chromium. Only addresses and tokens differ.
+ * Follows docs/tutorial.md step by step: its programs in Python, and its page in Chromium. Only addresses and tokens differ.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

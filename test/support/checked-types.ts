@@ -1,4 +1,4 @@
-/** The type errors in a program that uses the client, on each platform with types. */
+/** The type errors in a program that uses the client, on each platform that has types. */
 import { join } from 'node:path'
 import ts from 'typescript'
 import { root } from './sources.js'

@@ -1,4 +1,4 @@
-/** A whole value, read step by step, as by a caller of the reader that needs the entire value. */
+/** Reads a whole value step by step, as a caller of the reader does that needs all of it. */
 import { openBrace, openBracket } from '../../dist/json/bytes.js'
 import { type JsonReader, setMember } from '../../dist/json/reader.js'
 

@@ -10,7 +10,7 @@ import { commentsOf, root, type Source, sourcesOf } from './sources.js'
 
 export interface Prose {
   readonly path: string
-  /** From 1. */
+  /** The line's number, from 1. */
   readonly line: number
   readonly kind: 'comment' | 'text' | 'document'
   readonly text: string

@@ -1,5 +1,5 @@
 /**
- * The floor of streams: uWebSockets.js keeps the responses of POST /topics/changes open. For each operation of a batch, it writes an event
+ * The floor for streams: uWebSockets.js keeps the responses of POST /topics/changes open. For each operation of a batch, it writes an event
  * of the given size to the streams whose selector names the operation's group, or all groups. It stores nothing.
  *
  *     node bare-streams.js PORT BYTES
@@ -8,7 +8,7 @@ import uWS, { type HttpResponse } from 'uWebSockets.js'
 
 const [port = 0, bytes = 2] = process.argv.slice(2).map(Number)
 
-/** The streams of each group; streams of all groups are under the empty string. */
+/** The streams by group; those that follow all groups are under the empty string. */
 const streams = new Map<string, Set<HttpResponse>>()
 
 const event = (value: string): string => {
@@ -57,7 +57,7 @@ uWS
     res.onAborted(() => undefined)
     withBody(res, (body) => {
       res.writeHeader('content-type', 'application/json').end('{"results":[]}')
-      // Inside this handler, the library's only buffer for corked writes belongs to the poster, so each event would take three calls.
+      // Inside this handler, the batch's response holds the library's only buffer for corked writes; each event would take three calls.
       setImmediate(() => publish(body))
     })
   })

@@ -1,6 +1,6 @@
 /**
- * Loaded into a process of the product (`NODE_OPTIONS=--import=…`), plants defects that a test triggers: SIGUSR2 throws, SIGPROF rejects a
- * promise without a handler.
+ * Plants defects, which a test triggers, in a process of the product that loads this file (`NODE_OPTIONS=--import=…`): SIGUSR2 throws,
+ * SIGPROF rejects a promise without a handler.
  */
 process.on('SIGUSR2', () => {
   throw new Error('planted: thrown')

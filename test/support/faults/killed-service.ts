@@ -141,7 +141,7 @@ export class KilledService {
   async #restarted(): Promise<void> {
     const { log } = this.service
     const isEnd = ({ msg }: (typeof log)[number]): boolean => /^rolling restart (done|failed)$/.test(String(msg))
-    await until('the end of the rolling restart', async () => log.some(isEnd) || undefined, restartMsMax)
+    await until('the rolling restart has ended', async () => log.some(isEnd) || undefined, restartMsMax)
   }
 
   /** Counts log messages of the service. Nothing here breaks its commits, but lmdb occasionally fails one. */

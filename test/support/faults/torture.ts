@@ -37,8 +37,8 @@ export interface Tortured {
 }
 
 /**
- * The minimum of acknowledged writes. With fewer, or without a kill of each kind, a torture proves nothing, so it takes longer on a machine
- * that is too busy.
+ * The minimum of acknowledged writes. With fewer, or without a kill of each kind, a run proves nothing, so it takes longer on a busy
+ * machine.
  */
 const writesPerSecondMin = 10
 
@@ -91,7 +91,7 @@ class Groups {
   }
 }
 
-/** Values in the subtrees that no batch left there. */
+/** Values in the subtrees that no batch can have left there. */
 async function faultsOf({ subtrees }: SubtreeWriters, server: Server): Promise<readonly string[]> {
   const faults: string[] = []
   for (const subtree of subtrees) {

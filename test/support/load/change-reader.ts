@@ -1,7 +1,7 @@
 /**
  * A reader of changes, by polling or by a stream that is cut occasionally, which follows the service through restarts and keeps its token.
- * It checks the guarantees: no topic goes back, a complete state contains each batch as a whole or not at all, and it contains every change
- * that was acknowledged before the request.
+ * It checks the guarantees: no topic returns to an older value, and a complete state contains each batch as a whole or not at all. It also
+ * contains every change that was acknowledged before the request.
  */
 import { at } from '../elements.js'
 import type { Random } from '../random.js'

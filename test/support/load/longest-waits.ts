@@ -31,7 +31,7 @@ export class LongestWaits {
     const before = [...this.#answered]
     // The first response may already have been on its way.
     const areAnswered = (): boolean => before.every((count, client) => this.#of(client) >= count + 2)
-    await until('a response to every client', async () => areAnswered() || undefined)
+    await until('every client has a response', async () => areAnswered() || undefined)
     const longestMs = this.#longestMs
     this.#longestMs = 0
     return longestMs

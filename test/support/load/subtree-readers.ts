@@ -61,7 +61,7 @@ export async function watchSubtrees(writer: Server, read: readonly Server[], sec
   readers.start(read.flatMap((server) => Array.from({ length: readersEach }, () => () => server)))
   const isOver = (): boolean =>
     (performance.now() > endMs && writers.acknowledged >= batchesMin) || readers.faults.length > 0
-  await until('enough batches', async () => isOver() || undefined, secondsMin * 1000 + batchesMsMax)
+  await until('there are enough batches', async () => isOver() || undefined, secondsMin * 1000 + batchesMsMax)
   await readers.stop()
   const refused = await writers.end()
   return { faults: [...readers.faults, ...refused], pages: readers.pages, batches: writers.acknowledged }

@@ -23,7 +23,7 @@ export async function memoryInUseMiB(directory: string, pids: readonly number[])
 async function inUseBytes(file: string, pid: number): Promise<number> {
   rmSync(file, { force: true })
   let isAsked = false
-  return until(`the memory of process ${pid}`, async () => {
+  return until(`process ${pid} reports its memory`, async () => {
     if (existsSync(file)) return Number(readFileSync(file, 'utf8'))
     if (!existsSync(`/proc/${pid}`)) return 0
     if (!isAsked && existsSync(`${file}.listens`)) isAsked = ask(pid)

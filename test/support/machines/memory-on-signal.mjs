@@ -1,8 +1,8 @@
 /**
- * Loaded into a process of the product (`NODE_OPTIONS=--import=…`), reports the memory in use on SIGUSR2: it collects the garbage, and
- * writes the number of bytes to the file MEMORY_DIRECTORY/PID. The file MEMORY_DIRECTORY/PID.listens exists as soon as the handler is
- * installed; before that, the signal would kill the process. The process's resident memory would be less precise, because V8 keeps tens of
- * MiB for young objects even if there are few of them.
+ * Reports, on SIGUSR2, the memory in use by a process of the product that loads this file (`NODE_OPTIONS=--import=…`). The handler collects
+ * the garbage and writes the number of bytes to the file MEMORY_DIRECTORY/PID. The file MEMORY_DIRECTORY/PID.listens exists as soon as the
+ * handler is installed; before that, the signal would kill the process. The process's resident memory would be less precise, because V8
+ * keeps tens of MiB for young objects even if there are few of them.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'

@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:net'
 
 /**
  * The range to search. It is below the ports that Linux assigns to outgoing connections (32768 to 60999), one of which could be taken
- * before the program binds it. It is also outside of the range from which a service takes a port if it is given port 0 (61000 and up).
+ * before the program binds it. It is also outside the range from which a service takes a port if it is given port 0 (61000 and up).
  */
 const portMin = 20_000
 const portMax = 32_767

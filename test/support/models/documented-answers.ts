@@ -39,7 +39,7 @@ const statusesOf: Readonly<Record<HostileRequest['kind'], readonly number[]>> = 
 const codesByStored = ['no_such_topic', 'incompatible_type', 'incompatible_properties', 'not_a_number']
 const codesOfValid: readonly unknown[] = [undefined, ...codesByStored, 'unsatisfied_constraint']
 
-/** Responses outside of the described operations. */
+/** Responses outside the described operations. */
 const otherAnswers: Readonly<Record<number, (json: JsonObject) => boolean>> = {
   302: ({ routes, pages }) => Array.isArray(routes) && Array.isArray(pages),
   404: ({ code, message }) => code === 'unknown_route' && typeof message === 'string',

@@ -48,7 +48,7 @@ const moreRequests: Readonly<Record<string, readonly JsonObject[]>> = {
 
 const oddPieces = ['a', '/', '//', '\0', 'é', '\ud800', '😀', '"', '\\', '.', '*', '?', ' ', 'x'.repeat(3000)]
 
-/** Strings that are not a JSON value, or a value that most members reject. */
+/** Strings that are not JSON values, or values that most members reject. */
 const oddTexts = [
   ...['', 'tru', 'NaN', '01', '+1', '.5', '1e', '-', '"', '"\\', '"\\u12', '"\u0001"', '['.repeat(1001)],
   ...['{"a":1,"a":1}'],

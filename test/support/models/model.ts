@@ -1,6 +1,6 @@
 /**
- * A model of the service that is as simple as possible: a Map, a sort and a filter. It shares no code with the product, in particular not
- * the key order and the planning of selectors, so that the two can disagree.
+ * A model of the service that is as simple as possible: a Map, a sort and a filter. It shares no code with the product,
+ * in particular neither the key order nor the planning of selectors, so that the two can disagree.
  */
 import { at } from '../elements.js'
 

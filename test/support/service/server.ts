@@ -264,7 +264,7 @@ export class Server {
   /** Resolves when a spare has loaded, so that it would take over immediately if the writer died. */
   async spareLoaded(): Promise<void> {
     const isLoaded = async () => (await scrape(this.adminUrl)).value('topicd_writer_spare_up') === 1 || undefined
-    await until('a spare', isLoaded)
+    await until('a spare is loaded', isLoaded)
   }
 
   #childrenThatRun(file: string): number[] {

@@ -57,12 +57,12 @@ export async function begun({ stdout }: Running): Promise<void> {
 
 /** The process that does a tool's work: the child of `parent` that runs cluster/tool/tool-process.js. */
 export async function toolOf(parent: number): Promise<number> {
-  return until('a process for the tool', async () => childrenOf(parent).find(isTool))
+  return until('the tool has a process', async () => childrenOf(parent).find(isTool))
 }
 
 /** Resolves when the process has exited. */
 export async function gone(pid: number): Promise<void> {
-  await until(`the end of process ${pid}`, async () => (commandLine(pid) === '' ? true : undefined))
+  await until(`process ${pid} has exited`, async () => (commandLine(pid) === '' ? true : undefined))
 }
 
 function isTool(pid: number): boolean {
