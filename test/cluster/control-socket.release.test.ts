@@ -85,7 +85,7 @@ await t.test('a malformed request gets an error, is logged and changes nothing',
     const answer = await send(line)
     t.match(answer, /^\{"error":"[^\n]+"\}\n$/, name)
     t.notMatch(answer, 'topicd_secret', `${name}: the response contains no secret`)
-    const [warning] = await until(`the warning about ${name}`, async () => {
+    const [warning] = await until(`the warning about ${name} is logged`, async () => {
       const warnings = server.log.slice(logged).filter(({ msg }) => msg === 'malformed control request')
       return warnings.length > 0 ? warnings : undefined
     })

@@ -1,4 +1,4 @@
-/** The primary's decision whether the service is ready, and its reasons if it is not. */
+/** The primary decides whether the service is ready, and gives the reasons if it is not. */
 import t from 'tap'
 import type { Child } from '../../dist/cluster/primary/child.js'
 import { Readiness } from '../../dist/cluster/primary/readiness.js'

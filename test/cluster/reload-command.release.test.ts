@@ -1,4 +1,4 @@
-/** `topicd reload` exits with 0 once the workers have been replaced, and with 1 and the reason if they have not. */
+/** `topicd reload` exits with 0 once the workers have been replaced; otherwise it reports the reason and exits with 1. */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +32,7 @@ const { server, set } = await start(t, join(t.testdir(), 'shared'))
 
 /** Resolves when the shared server has logged `msg` more than `before` times. */
 async function loggedAgain(msg: string, before: number): Promise<void> {
-  await until(`"${msg}"`, async () => (server.timesLogged(msg) > before ? true : undefined), 60_000)
+  await until(`"${msg}" is logged`, async () => (server.timesLogged(msg) > before ? true : undefined), 60_000)
 }
 
 const reloaded = /^2 workers replaced in \d+\.\d s, version \d+\.\d+\.\d+\n$/
@@ -166,7 +166,7 @@ await t.test('reload reports a missing service and creates nothing', async (t) =
   t.notOk(existsSync(dataDir))
 })
 
-await t.test('reload reports that it may not connect to the service', async (t) => {
+await t.test('reload reports that it has no permission to connect to the service', async (t) => {
   const socket = join(server.dataDir, 'control.sock')
   // Root may connect to any socket, so root runs the command as another account. The mode keeps all other accounts out.
   const isRoot = process.getuid?.() === 0
@@ -211,7 +211,7 @@ await t.test('reload exits only after systemd has READY=1', async (t) => {
   // Lines with only a status may appear in between, if a busy worker is silent for seconds.
   const lines = (): string[] => (existsSync(sent) ? readFileSync(sent, 'utf8').trim().split('\n') : [])
   const states = (): string[] => lines().filter((line) => /READY=1|RELOADING=1/.test(line))
-  await until('the first READY=1', async () => (states().length > 0 ? true : undefined))
+  await until('READY=1 is sent', async () => (states().length > 0 ? true : undefined))
   t.equal((await server.command('reload')).code, 0)
   t.match(states()[1], 'RELOADING=1')
   t.match(states()[2], 'READY=1')

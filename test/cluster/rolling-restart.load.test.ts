@@ -93,7 +93,7 @@ async function killBoth(server: Server): Promise<void> {
   const [writer, spare] = [present(server.writerPid()), present(server.sparePid())]
   process.kill(spare, 'SIGKILL')
   process.kill(writer, 'SIGKILL')
-  await until('the next writer', async () => server.timesLogged('writer replaced') > before || undefined)
+  await until('the next writer runs', async () => server.timesLogged('writer replaced') > before || undefined)
 }
 
 const directory = t.testdir()
@@ -112,7 +112,7 @@ await t.test('no request fails while workers and the writer are replaced', async
     writeFileSync(settings, `TOPICD_PAGE_SIZE_MAX=${100 + round}\n`)
     await waits.take()
     server.signal('SIGHUP')
-    await until('the restart', async () => server.timesLogged('rolling restart done') === round || undefined)
+    await until('the restart is over', async () => server.timesLogged('rolling restart done') === round || undefined)
     reloadMs.push(await waits.take())
     t.not(server.writerPid(), writer, 'another process writes')
     await server.spareLoaded()
@@ -154,10 +154,10 @@ await t.test('a reload with an invalid setting logs it and changes nothing', asy
 
 await t.test('a stop loses no acknowledged write and gives no wrong response', async (t) => {
   const load = new SteadyLoad(server)
-  await until('load', async () => load.waits.answered > 500 || undefined)
+  await until('the load runs', async () => load.waits.answered > 500 || undefined)
   load.ending = true
   t.strictSame(await server.stop(), { code: 0, signal: null }, 'the service exits with 0')
   await load.stop()
-  t.strictSame(load.errors, [], 'every response was right')
+  t.strictSame(load.errors, [], 'every response was correct')
   await holdsAll(t, await startServer(t, { dataDir: server.dataDir, token: server.token }), load)
 })

@@ -59,7 +59,7 @@ t.test('a service replaces a killed worker and drains when it stops', async (t) 
     t.equal(text, '{"path":"kept","type":"json","value":1}')
   })
 
-  await t.test('SIGTERM answers requests in flight and exits with 0', async (t) => {
+  await t.test('after SIGTERM, the service answers requests in flight and exits with 0', async (t) => {
     const clients = Array.from({ length: 32 }, () => server.connect())
     await Promise.all(clients.map((client, i) => client.post('add', { path: `warm/${i}` })))
     const inFlight = clients.map((client, i) => client.post('addAndSet', { path: `p/${i}`, value: i }))
@@ -86,7 +86,7 @@ t.test('a second signal ends the service immediately', async (t) => {
   server.signal('SIGTERM')
   await server.logged('stopping')
   // Signals within a second of the first are ignored.
-  await until('its end', async () => {
+  await until('the service ends', async () => {
     if (server.running) server.signal('SIGTERM')
     return server.running ? undefined : true
   })
@@ -154,12 +154,12 @@ t.test('a service survives repeated deaths of its workers', { timeout: 600_000, 
   await t.test('killed workers are replaced, regardless of their number and age', async () => {
     for (let deaths = 0; deaths < failuresMax + 2; deaths++) {
       if (deaths % 2 === 0) await ready()
-      kill(await until('a worker', async () => alive()[0], 60_000))
+      kill(await until('a worker runs', async () => alive()[0], 60_000))
     }
     await ready()
   })
 
-  await t.test('the service continues without being ready while another worker serves', async (t) => {
+  await t.test('the service continues but is not ready while only one of its workers serves', async (t) => {
     writeFileSync(refusal, '')
     kill(first(alive()))
     const failures = (): number => server.timesLogged('worker failed to start')
@@ -181,7 +181,7 @@ t.test('a service survives repeated deaths of its workers', { timeout: 600_000, 
   await t.test('the service exits and reports why if no other worker serves', async (t) => {
     writeFileSync(refusal, '')
     for (const pid of alive()) kill(pid)
-    await until('its end', async () => (server.running ? undefined : true), 120_000)
+    await until('the service ends', async () => (server.running ? undefined : true), 120_000)
     t.strictSame(await server.exited, { code: 12, signal: null })
     t.match(server.output, /[34] workers in a row died before they served/)
   })

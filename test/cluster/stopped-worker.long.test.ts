@@ -84,7 +84,7 @@ t.test('keys are changed and the store is opened despite a stopped worker', asyn
 
 t.test('a stopped writer is killed, and the next executes its writes', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const stopped = await until('a writer', async () => server.writerPid())
+  const stopped = await until('a writer runs', async () => server.writerPid())
   process.kill(stopped, 'SIGSTOP')
   const writes = Array.from({ length: 24 }, (_, i) => server.connect().post('addAndSet', { path: `w/${i}`, value: 1 }))
   for (const write of writes) t.match((await write).text, '"created":true')

@@ -34,7 +34,7 @@ class Follower {
           { selector: `*g/${this.group}//` },
         )
         this.#stream = stream
-        await until('it ends', async () => (stream.isEnded || this.#isStopped ? true : undefined), 200_000)
+        await until('the stream ends', async () => (stream.isEnded || this.#isStopped ? true : undefined), 200_000)
         this.#take(stream.fold)
         this.ends.push(stream.end?.code ?? 'broken')
         stream.close()
@@ -88,7 +88,7 @@ t.test('streams resume after a reload and after kills', async (t) => {
   t.equal(followers.filter(({ ends }) => ends[0] === 'draining').length, streams, 'each stream got its end reason')
   for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
   await seenByAll('every stream has a change after its worker was killed')
-  const writer = await until('the writer', async () => server.writerPid())
+  const writer = await until('the writer runs', async () => server.writerPid())
   process.kill(writer, 'SIGKILL')
   await seenByAll('every stream has a change after the writer was killed')
   for (const follower of followers) follower.stop()
@@ -124,7 +124,7 @@ t.test('the number of streams and polls is limited, and streams get heartbeats',
     'a poll that does not wait needs no room',
   )
   const events = all[1]?.events.length ?? 0
-  await until('a heartbeat', async () => ((all[1]?.events.length ?? 0) > events ? true : undefined))
+  await until('a heartbeat arrives', async () => ((all[1]?.events.length ?? 0) > events ? true : undefined))
   t.strictSame(all[1]?.pages.at(-1)?.results, [])
   for (const { status } of await Promise.all(polls)) t.equal(status, 200)
   for (const stream of all) stream.close()

@@ -126,7 +126,9 @@ t.test('a reload starts or stops workers to match the settings', async (t) => {
   for (const [round, workers] of [4, 2, 1, 3].entries()) {
     writeFileSync(settings, `TOPICD_WORKERS=${workers}\n`)
     server.signal('SIGHUP')
-    await until('the restart', async () => (server.timesLogged('rolling restart done') > round ? true : undefined))
+    await until('the restart is over', async () =>
+      server.timesLogged('rolling restart done') > round ? true : undefined,
+    )
     await settles(t, server, workers)
   }
 })

@@ -14,7 +14,7 @@ import { type Server, startServer, until } from '../support/service/server.js'
 
 const exitCommitFailed = 20
 
-const writerOf = (server: Server): Promise<number> => until('a writer', async () => server.writerPid())
+const writerOf = (server: Server): Promise<number> => until('a writer runs', async () => server.writerPid())
 
 t.test('the next writer commits the writes that a writer fails to commit', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 3 })

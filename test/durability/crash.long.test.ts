@@ -23,7 +23,7 @@ await t.test('killed workers and primaries lose no acknowledged write', async (t
   t.strictSame(
     faults,
     [],
-    'no page has a part of a batch, no removal leaves a hole, no version goes back, and commands succeed',
+    'no page has a part of a batch, no removal leaves a hole, no version decreases, and commands succeed',
   )
   const { silenceMsMax: silenceMs = Infinity } = results as { readonly silenceMsMax?: number }
   t.ok(silenceMs <= silenceMsMax, `the longest time without a response while a worker served was ${silenceMs} ms`)

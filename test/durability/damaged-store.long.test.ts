@@ -190,7 +190,7 @@ const damages: readonly Damage[] = [
   ],
 ]
 
-await t.test('files that lmdb cannot open safely are rejected by name', async (t) => {
+await t.test('a file that lmdb cannot open safely is rejected, and the error names it', async (t) => {
   for (const [i, [what, damage, says]] of damages.entries()) {
     const store = copy(damage)
     const fails = (wanted: RegExp): unknown => t.throws(() => examine(dataFile(store)), { message: wanted }, what)
@@ -215,7 +215,7 @@ await t.test('a service does not start on a damaged store and reports why', asyn
   t.match(stderr, /topics\/data\.mdb is (truncated|damaged)/)
 })
 
-await t.test('files that the process may not use are rejected with their owner and mode', async (t) => {
+await t.test('the error for a file that the process may not use names its owner and mode', async (t) => {
   const nobody = 65_534
   const isRoot = process.getuid?.() === 0
   for (const name of ['lock.mdb', 'data.mdb']) {

@@ -151,7 +151,7 @@ async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number
   }
 }
 
-t.test('a failing disk never makes a 200 wrong and is named in the log', { skip: whyNoStrace() }, async (t) => {
+t.test('a failing disk never causes a false 200 and is named in the log', { skip: whyNoStrace() }, async (t) => {
   const random = seededRandom(t)
   const base = t.testdir()
   const counts: Counts = { cases: 0, faults: 0, injected: 0, refusals: 0, failedStarts: 0, harmless: 0, wrong: 0 }

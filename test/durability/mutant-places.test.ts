@@ -21,7 +21,7 @@ t.test('the table of planted faults has a row for each fault, in order', (t) => 
 for (const mutant of mutants) {
   t.test(mutant.fault, (t) => {
     const text = readFileSync(join(root, 'dist', mutant.file), 'utf8')
-    t.doesNotThrow(() => withFault(mutant, text), 'its place exists exactly once')
+    t.doesNotThrow(() => withFault(mutant, text), 'the place exists exactly once')
     t.equal(testsOf(mutant.test).length, 1, `${mutant.test} exists`)
     t.end()
   })

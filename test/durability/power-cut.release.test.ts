@@ -2,7 +2,7 @@
  * A power cut loses no acknowledged write, brings back no removed topic, leaves no part of a batch, and leaves a sound store. It may happen
  * at any instant: in the middle of batches and removals by selector, during and after a backup, and during a rolling restart. At every
  * other cut the service is stopped at that instant, which reveals an acknowledgement that was a moment too early. At the others it
- * continues, so that a flush is cut. A build that does not wait for the disk must lose something. POWER_CUTS=20 cuts more often.
+ * continues, so that a flush is cut. A build that does not wait for the disk must lose data. POWER_CUTS=20 cuts more often.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -137,7 +137,7 @@ async function waitFor(t: Test, moment: Moment, { server, disk, load, random }: 
       const done = restarts()
       server.signal('SIGHUP')
       await sleep(random.below(1500))
-      const ended = until('the end of the rolling restart', async () => restarts() > done || undefined)
+      const ended = until('the rolling restart has ended', async () => restarts() > done || undefined)
       return { isNow: () => restarts() === done, isIn: always, ended }
     }
   }
@@ -231,9 +231,9 @@ export function openEnvironment(directory) {
 }
 `
 
-t.test('a build that does not wait for the disk loses something (control)', { skip: whyNoPowerCuts() }, async (t) => {
+t.test('a build that does not wait for the disk loses data (control)', { skip: whyNoPowerCuts() }, async (t) => {
   const program = patchedProgram(join(t.testdir(), 'hasty'), 'store/lmdb/environment/environment.js', withoutSync)
-  await t.test('the loss shows within a few cuts', async (t) => {
+  await t.test('a few cuts are enough to show a loss', async (t) => {
     const { lost, faults, acknowledged } = await cutOften(t, controlCuts, program)
     t.not(lost + faults.length, 0, `${lost} lost of ${acknowledged} writes, ${faults.length} other faults`)
     reportResults(t, { controls: 1, lostByControls: lost + faults.length })

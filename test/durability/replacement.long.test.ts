@@ -63,7 +63,7 @@ async function write(server: Server, lane: number, isOver: () => boolean, acknow
 
 /** Resolves once the log has `times` lines with this message; fails if the service exits first. */
 async function logged(server: Server, msg: string, times: number): Promise<void> {
-  await until(`"${msg}", ${times} times`, async () => {
+  await until(`"${msg}" is logged ${times} times`, async () => {
     if (!server.running) throw new Error(`the service ended before "${msg}", ${times} times`)
     return server.timesLogged(msg) >= times || undefined
   })

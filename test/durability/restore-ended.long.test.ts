@@ -62,7 +62,7 @@ async function copying(name: string, NODE_OPTIONS = ''): Promise<Restore> {
   const ended = once(child, 'close')
   let stderr = ''
   child.stderr.on('data', (piece: Buffer) => (stderr += piece))
-  await until('it copies', async () => existsSync(join(data, 'topics', 'restore.partial')) || undefined)
+  await until('the restore copies', async () => existsSync(join(data, 'topics', 'restore.partial')) || undefined)
   return { data, child, ended, stderr: () => stderr }
 }
 

@@ -25,7 +25,7 @@ t.test('no line of an upload is lost or repeated when the writer is killed', asy
   for (let i = 0; i < kills; i++) {
     const before = request.last?.durable ?? 0
     await request.write(lines)
-    kill(await until('a writer', async () => server.writerPid()))
+    kill(await until('a writer runs', async () => server.writerPid()))
     await until('the upload continues', async () => ((request.last?.durable ?? 0) > before ? true : request.error))
   }
   t.strictSame((await request.end()).at(-1), { done: true, durable: kills * linesPerWrite, refused: 0 })

@@ -77,7 +77,7 @@ class Creators {
   }
 }
 
-t.test('no request fails, is repeated or gets lost when the writer is killed', async (t) => {
+t.test('no request fails, is repeated or is lost when the writer is killed', async (t) => {
   const random = seededRandom(t)
   const server = await startServer(t, { workers: 2 })
   const transfers = new Transfers({ random, target: () => server })
@@ -90,12 +90,12 @@ t.test('no request fails, is repeated or gets lost when the writer is killed', a
   for (let killed = 0; killed < kills; killed++) {
     const isEarly = killed % killsToAnEarlyOne === killsToAnEarlyOne - 1
     const replaced = (): number => server.timesLogged('writer replaced')
-    await until('the next writer', async () => replaced() === killed || undefined)
+    await until('the next writer runs', async () => replaced() === killed || undefined)
     if (!isEarly) {
       await server.spareLoaded()
       await new Promise((resolve) => setTimeout(resolve, random.below(100)))
     }
-    const writer = await until('a writer', async () => server.writerPid())
+    const writer = await until('a writer runs', async () => server.writerPid())
     await creations.waits.take()
     process.kill(writer, 'SIGKILL')
     ;(isEarly ? earlyMs : readyMs).push(await creations.waits.take())
@@ -118,7 +118,7 @@ t.test('no request fails, is repeated or gets lost when the writer is killed', a
     slowestEarlyMsMax: Math.max(0, ...earlyMs),
   })
   t.strictSame(wrong.slice(0, 5), [], `${done} creations, settings and removals got the expected responses`)
-  t.strictSame(await transfers.faults(server.client), [], 'every sum and the counter are right')
+  t.strictSame(await transfers.faults(server.client), [], 'every sum and the counter are correct')
   t.equal(transfers.unknown + transfers.counter.unknown, 0, 'every transfer and every increment was answered')
   t.match(await server.client.post('fetch', { path: 'sum' }), { text: `"value":${sum}}` }, 'each update counts once')
   const found = await server.client.walk('?created//')

@@ -130,7 +130,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
     overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const stays = first(crew.workerPids())
     for (let i = 0; i < 3; i++) {
-      const killed = await until('a worker to kill', async () => {
+      const killed = await until('a worker can be killed', async () => {
         const serving = (await scrape(crew.adminUrl)).value('topicd_workers') === 2
         return serving ? crew.workerPids().find((pid) => pid !== stays) : undefined
       })
@@ -144,7 +144,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
   await t.test('an alert fires for killed writers', async (t) => {
     let killed = 0
     for (let i = 0; i < 3; i++) {
-      killed = await until('a writer to kill', async () => {
+      killed = await until('a writer can be killed', async () => {
         const writer = crew.writerPid()
         return writer === killed ? undefined : writer
       })
@@ -178,7 +178,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
 
   await t.test('alerts fire for a slow disk, then for a failing one', async (t) => {
     await slow.post('add', { path: 'a' })
-    const writer = await until('the writer', async () => slow.writerPid())
+    const writer = await until('the writer runs', async () => slow.writerPid())
     const strace = await Strace.attach(t, writer, 'fdatasync:delay_enter=200000')
     let writing = true
     const writes = (async () => {
@@ -222,7 +222,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
     const full = openSync('/dev/full', 'w')
     await runBare(t, mute, ['ignore', full, full])
     prometheus.watch('mute', mute.adminUrl)
-    await until('a scrape', async () => (await prometheus.query('up{instance="mute"} == 1')).length > 0 || undefined)
+    await until('mute is up', async () => (await prometheus.query('up{instance="mute"} == 1')).length > 0 || undefined)
     for (let i = 0; i < 20; i++) await (await fetch(`${mute.url}/healthz`)).text()
     await see(t, 'TopicdLogLinesLost', 'mute')
   })

@@ -47,7 +47,7 @@ t.test('the rules name only existing metrics', async (t) => {
   for (const file of [alertsFile, casesFile]) t.strictSame(unknown(readDocument(file)), [], file)
 })
 
-t.test('docs/monitor.md lists exactly these alerts, under their severities', (t) => {
+t.test('docs/monitor.md lists exactly the alerts of the rules, under their severities', (t) => {
   const listed = [...readDocument('docs/monitor.md').matchAll(/^\| `(Topicd\w+)` \| (.+?) \|/gm)].map(
     ([, name, severity]) => `${name} ${severity}`,
   )

@@ -52,7 +52,7 @@ await t.test('a backup removes its file when its command or the service exits', 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     const { child, tool } = await start(t, file, dataDir, server)
     child.kill(signal)
-    await isRemoved(tool, `its command is ended by ${signal} while a service runs`)
+    await isRemoved(tool, `the command is ended by ${signal} while a service runs`)
   }
   const stopped = await start(t, file, dataDir, server)
   server.signal('SIGTERM')
@@ -61,7 +61,7 @@ await t.test('a backup removes its file when its command or the service exits', 
   await server.stop()
   const alone = await start(t, file, dataDir)
   alone.child.kill('SIGINT')
-  await isRemoved(alone.tool, 'its command is interrupted, without a service')
+  await isRemoved(alone.tool, 'the command is interrupted, without a service')
   const killed = await startServer(t, { dataDir, program, token: server.token, exitCode: undefined })
   const { tool } = await start(t, file, dataDir, killed)
   killed.signal('SIGKILL')

@@ -43,7 +43,7 @@ await t.test('a backup taken under load restores to a complete and sound snapsho
   const writers = Array.from({ length: pairs }, (_, pair) => writePairs(server, pair, () => stopped))
   for (let pair = 0; pair < pairs; pair++) {
     const probe = async () => (await server.post('fetch', { path: `pairs/${pair}/b` })).status === 200 || undefined
-    await until(`the first write of pair ${pair}`, probe)
+    await until(`pair ${pair} is written`, probe)
   }
   t.match(await server.command('backup', join(directory, 'first.mdb')), { code: 0 })
   const firstBackup = await lastBackup(server)

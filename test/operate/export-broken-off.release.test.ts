@@ -127,7 +127,7 @@ await t.test('an unread export ends on its own', { timeout: 600_000 }, async (t)
     t.ok((await growth(server)) < steadyBytesMax)
   })
 
-  await t.test('an export of a suspended command fails and leaves no snapshot open', async (t) => {
+  await t.test('an export whose command is suspended fails and leaves no snapshot open', async (t) => {
     const running = exportOf(t, server.dataDir, program)
     await begun(running)
     const tool = await toolOf(server.pid)

@@ -76,7 +76,7 @@ await t.test('a round trip gives the same bytes with and without a service', asy
   t.equal(await exported('third'), all)
 })
 
-await t.test('an export with a selector has only its matches', async (t) => {
+await t.test('an export with a selector contains only its matches', async (t) => {
   const lines = await exported('first', '--selector', '*a//')
   const matched = odd.filter((line) => /^\{"path":"a["/]/.test(line))
   t.equal(lines, matched.map((line) => `${line}\n`).join('') + endOf(matched.length))

@@ -35,7 +35,7 @@ for (const command of commands) {
   })
 }
 
-t.test('a data directory that is a file is rejected and named', async (t) => {
+t.test('a data directory that is a file is rejected, and the error names it', async (t) => {
   const file = join(directory, 'file')
   writeFileSync(file, '')
   t.match(await runCommand(['check', '--data', file]), {

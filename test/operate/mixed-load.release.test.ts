@@ -1,5 +1,5 @@
 /**
- * Under a mixed load of all client operations, every response is right, and memory, file and latencies do not grow over time. There are
+ * Under a mixed load of all client operations, every response is correct, and memory, file and latencies do not grow over time. There are
  * reloads, before each of which the workers are equally old, except in the last fifth of the time, where growth within one worker shows.
  * MIXED_SECONDS=9000 runs two hours with reloads every five minutes. Only a run of ten minutes or more is long enough to compare its parts.
  */
@@ -89,7 +89,7 @@ async function latenciesOf(load: MixedLoad, otherClient: OtherClient): Promise<L
   }
 }
 
-/** Compares an early with a late state, and shows both. */
+/** Compares an early state with a late one, and shows both. */
 function isFlat(t: Test, what: string, early: Sizes, late: Sizes): void {
   t.comment(`${what}: ${JSON.stringify(early)}, ${JSON.stringify(late)}`)
   if (seconds < comparedFromSeconds) return
@@ -100,7 +100,7 @@ function isFlat(t: Test, what: string, early: Sizes, late: Sizes): void {
   t.ok(late.fileMiB < fileGrowthMax * early.fileMiB, `${what}: the file does not grow`)
 }
 
-t.test('a mixed load gets right responses, and nothing grows', async (t) => {
+t.test('a mixed load gets correct responses, and nothing grows', async (t) => {
   const directory = t.testdir()
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), env: memoryEnv(directory) })
   const beforeReloads: Sizes[] = []
@@ -122,7 +122,7 @@ t.test('a mixed load gets right responses, and nothing grows', async (t) => {
   }
   const lastingLatencies = await latenciesOf(load, otherClient)
   await load.stop()
-  t.strictSame(load.faults, [], 'every response was right')
+  t.strictSame(load.faults, [], 'every response was correct')
   for (const [name, count] of Object.entries(load.counts)) t.ok(count > 0, `${count} ${name}`)
   const reloaded = [beforeReloads[1] ?? at(beforeReloads, 0), at(beforeReloads, -1)] as const
   const unreloaded = [at(lasting, 1), at(lasting, -1)] as const

@@ -102,7 +102,7 @@ const wrongLines: readonly (readonly [line: string, ...mentions: string[]])[] = 
   ['TOPICD_SETTINGS=/etc/other', 'TOPICD_SETTINGS'],
 ]
 
-t.test('an invalid line of the settings file is named with exit status 2', async (t) => {
+t.test('the error for an invalid line of the settings file names it, and the status is 2', async (t) => {
   for (const [line, ...mentions] of wrongLines) {
     const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
     const { code, stdout, stderr } = await runCommand(['serve', '--port', '0'], { TOPICD_SETTINGS: file })
@@ -113,7 +113,7 @@ t.test('an invalid line of the settings file is named with exit status 2', async
   }
 })
 
-t.test('a settings file may have comments, quotes, blanks, and export', async (t) => {
+t.test('a settings file may contain comments, quotes, blanks and `export`', async (t) => {
   const file = settingsFile(
     t,
     '\uFEFF# a comment',

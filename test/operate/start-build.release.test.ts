@@ -44,7 +44,7 @@ function start(): Promise<{ readonly code: number; readonly output: string }> {
 
 const building = 'Building'
 
-await t.test('the first start builds and reports it', async (t) => {
+await t.test('the first start builds the program and reports the build', async (t) => {
   const { code, output } = await start()
   t.equal(code, 0)
   t.match(output, new RegExp(`${building}[\\s\\S]*started with serve --first-key`), output)

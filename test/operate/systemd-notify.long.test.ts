@@ -38,13 +38,13 @@ const states = (): string[] => lines().filter((line) => !line.endsWith(' WATCHDO
 const more = (pingsBefore: number) => async () => (pings() > pingsBefore + 2 ? true : undefined)
 
 await t.test('READY is sent once the service serves, and pings follow', async (t) => {
-  await until('pings', more(0))
+  await until('pings are sent', more(0))
   t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`])
 })
 
 await t.test('a reload sends RELOADING, and READY when it is done', async (t) => {
   server.signal('SIGHUP')
-  const [, reloading, ready] = await until('both', async () => (states().length > 2 ? states() : undefined))
+  const [, reloading, ready] = await until('both are sent', async () => (states().length > 2 ? states() : undefined))
   t.equal(reloading, `--pid=${server.pid} RELOADING=1 STATUS=Replacing the workers`)
   t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`)
 })
@@ -52,7 +52,7 @@ await t.test('a reload sends RELOADING, and READY when it is done', async (t) =>
 await t.test('no ping is sent while a worker hangs, until another has replaced it', async (t) => {
   const hanging = first(server.workerPids())
   process.kill(hanging, 'SIGSTOP')
-  const { text } = await until('not ready', async () => {
+  const { text } = await until('the service is not ready', async () => {
     const answer = await get(`${server.adminUrl}/readyz`)
     return answer.status === 503 ? answer : undefined
   })
@@ -63,11 +63,13 @@ await t.test('no ping is sent while a worker hangs, until another has replaced i
   t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'the worker is killed')
   t.ok(pings() <= before + 1, `${pings() - before} pings in the meantime`)
   await server.logged('worker replaced')
-  await until('pings', more(pings()))
+  await until('pings are sent', more(pings()))
   await until('the status text is good again', async () =>
     / STATUS=2 workers serve,/.test(states().at(-1) ?? '') ? true : undefined,
   )
-  await until('ready', async () => ((await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+  await until('the service is ready', async () =>
+    (await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
+  )
 })
 
 await t.test('STOPPING is sent when the service stops', async (t) => {

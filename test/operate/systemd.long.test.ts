@@ -165,7 +165,7 @@ await t.test('the unit allows the threads of the maximum number of workers while
   const writes = Array.from({ length: 200 }, (_, i) => server.post('addAndSet', { path: `a/${i}`, value: i }))
   for (const { status } of await Promise.all(writes)) if (status !== 200) t.fail(`a write got ${status}`)
   await fetch(`${server.adminUrl}/metrics`)
-  const spare = await until('a spare', async () => server.sparePid())
+  const spare = await until('a spare runs', async () => server.sparePid())
   const pids = [server.pid, ...server.workerPids(), present(server.writerPid()), spare]
   const counts = pids.map((pid) => readdirSync(`/proc/${pid}/task`).length)
   t.equal(counts.length, 5)

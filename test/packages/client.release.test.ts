@@ -1,5 +1,5 @@
 /**
- * The client as its users get it, in Node.js and with its types: from its own package, which npm installs without others, and as
+ * The client as its users get it, in Node.js and with its types: from its own package, which npm installs without any other, and as
  * `topicd/client` from the service's package.
  */
 import { execFile } from 'node:child_process'

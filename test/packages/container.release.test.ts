@@ -65,7 +65,7 @@ function startContainer(
 const healthOf = (container: Container) => container.run(...container.image.config.Healthcheck.Test.slice(1))
 
 async function untilHealthy(container: Container): Promise<void> {
-  await until('healthy', async () => (healthOf(container).status === 0 ? true : undefined), readyMsMax)
+  await until('the container is healthy', async () => (healthOf(container).status === 0 ? true : undefined), readyMsMax)
 }
 
 function post(container: Container, route: string, body: string): string {
@@ -87,7 +87,11 @@ async function killWorker(container: Container): Promise<void> {
   const [victim] = container.processes().filter((pid) => commandLine(pid).includes('worker/worker.js'))
   if (victim === undefined) throw new Error('there is no worker')
   process.kill(victim, 'SIGKILL')
-  await until('a reaped worker', async () => (container.processes().includes(victim) ? undefined : true), readyMsMax)
+  await until(
+    'the worker is reaped',
+    async () => (container.processes().includes(victim) ? undefined : true),
+    readyMsMax,
+  )
   await untilHealthy(container)
 }
 
@@ -126,7 +130,7 @@ await t.test('the image is built and runs as documented', { skip }, async (whole
     await endsWell(t, container)
   })
 
-  await whole.test('the container runs with the settings for Kubernetes, again on the same volume', async (t) => {
+  await whole.test('the container runs with the settings for Kubernetes on the same volume', async (t) => {
     // The group that fsGroup sets, and the leftovers of mkfs.
     chownSync(volume, 0, gid)
     chmodSync(volume, 0o2770)

@@ -188,7 +188,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
     isWhole()
   })
 
-  await t.test('the timer creates backups and keeps the last ones; one is restored', async (t) => {
+  await t.test('the timer creates backups and keeps the latest, and one of them can be restored', async (t) => {
     const drops = '/etc/systemd/system/topicd-backup'
     machine.run(`mkdir -p ${drops}.timer.d ${drops}.service.d
       printf '[Timer]\\nOnCalendar=\\nOnCalendar=*:*:0/2\\nAccuracySec=100ms\\nRandomizedDelaySec=0\\n' > ${drops}.timer.d/often.conf
@@ -225,7 +225,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
     t.equal(machine.run('cat /root/victim; stat -c "%U %a" /root/victim; ls /root/drill'), 'precious\nroot 644\nlock')
   })
 
-  await t.test('the service uses port 443 with the drop-in, and a renewed certificate', async (t) => {
+  await t.test('with the drop-in, the service uses port 443; a reload loads a renewed certificate', async (t) => {
     const certificate = (name: string): void => {
       machine.run(`cd /etc/topicd; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 \
         -subj /CN=${name} -keyout key.pem -out cert.pem 2>/dev/null; chown root:topicd key.pem; chmod 640 key.pem`)

@@ -44,7 +44,7 @@ const program = join(base, 'topicd-1.0.0/dist/main.js')
 
 let newerLibc: string | undefined
 
-/** A node that runs with the newer C library. */
+/** A program that runs `node` with the newer C library. */
 function withNewerLibc(node: string): string {
   newerLibc ??= fetchNewerLibc(join(base, 'newer-libc'))
   const wrapper = `${node}-with-newer-libc`

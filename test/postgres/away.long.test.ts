@@ -30,7 +30,7 @@ await t.test(
     const { post } = server
     gives(t, await post('addAndSet', { path: 'a', value: 1 }), '{"path":"a","created":true}', 'a topic')
     const metrics = async (): Promise<string> => (await fetch(`${server.adminUrl}/metrics`)).text()
-    await until('the number of topics', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
+    await until('the topic is counted', async () => (/^topicd_topics 1$/m.test(await metrics()) ? true : undefined))
     proxy.set('refuse')
     refuses(t, await post('fetch', { path: 'a' }), 503, 'store_unavailable', 'a fetch')
     await server.logged('the store is unavailable')
@@ -43,7 +43,9 @@ await t.test(
     t.match(complaints, [{ msg: 'the store is unavailable', err: undefined }], 'the only error line has no stack')
     t.equal(complaints.length, 1)
     proxy.set('pass')
-    await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
+    await until('a fetch succeeds', async () =>
+      (await post('fetch', { path: 'a' })).status === 200 ? true : undefined,
+    )
     proxy.set('refuse')
     await server.stop()
     const errors = server.log.filter(({ level, msg }) => Number(level) >= 50 && msg !== 'the store is unavailable')
@@ -73,7 +75,7 @@ await t.test('a lease that expires too late is taken over', { skip, timeout: 600
     '{"path":"a","created":true}',
     'a topic that is due',
   )
-  await until('its removal', async () =>
+  await until('the topic is removed', async () =>
     (await post('fetch', { path: 'a' })).code === 'no_such_topic' ? true : undefined,
   )
 })
@@ -146,7 +148,9 @@ await t.test('the default max_connections is enough', { skip, timeout: 600_000 }
     await until('the keys are known', async () =>
       (await server.post('fetch', { path: 'a' })).status === 401 ? true : undefined,
     )
-    await until('/readyz', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+    await until('the service is ready', async () =>
+      (await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
+    )
     await server.logged('the store is back')
     t.strictSame(storeMessages(server.log), ['the store is unavailable', 'the store is back'], 'each message once')
     t.strictSame(server.workerPids(), pids, 'the workers are the same')

@@ -6,7 +6,7 @@ import { at, only } from '../support/elements.js'
 
 interface NamedRequest extends Request {
   readonly name: string
-  /** The error of its rejection. */
+  /** The error with which the batcher rejected it. */
   reason?: unknown
 }
 

@@ -22,7 +22,7 @@ await t.test(
       [],
       'every history is linearizable: nothing lost, nothing stale, nothing resurrected',
     )
-    t.strictSame(faults, [], 'no page has a part of a batch, no version goes back, and commands succeed')
+    t.strictSame(faults, [], 'no page has a part of a batch, no version decreases, and commands succeed')
     t.ok(workersKilled > 0, `${workersKilled} workers and ${primariesKilled} primaries were killed`)
     t.ok(load.acknowledged > 10, 'there was load')
     t.strictSame([...load.refused.keys()], [], 'clients saw no failure except broken connections')

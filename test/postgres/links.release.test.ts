@@ -82,7 +82,9 @@ await t.test(
     })
     t.match(reason, /the store is unavailable: the PostgreSQL server cannot be reached/)
     proxy.set('pass')
-    await until('a fetch', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
+    await until('a fetch succeeds', async () =>
+      (await post('fetch', { path: 'a' })).status === 200 ? true : undefined,
+    )
   },
 )
 

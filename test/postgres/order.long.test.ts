@@ -214,6 +214,6 @@ await t.test('a policy ends even if its topic is updated in the same commit', op
     committer.commit({ operations: [prepare(set('policy', '1'))], isAtomic: true }),
   ])
   const after = await dueAt(address, 'policy')
-  t.equal(after.due, null, 'its policy has ended')
+  t.equal(after.due, null, 'the policy has ended')
   t.ok(after.version > version, 'the topic is updated')
 })

@@ -119,7 +119,7 @@ const together: Readonly<Record<string, Work>> = {
 
 /** Waits until topicd's connections have closed; by then the engine has counted their work. */
 async function disconnected(store: string): Promise<void> {
-  await until('the connections to end', async () => {
+  await until('the connections have ended', async () => {
     const others = await execute(
       store,
       `select 1 from pg_stat_activity where application_name = 'topicd' and datname = current_database()`,

@@ -45,7 +45,7 @@ function blockWith(text: string): string {
 }
 
 await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs }, async (t) => {
-  // Outside of the checkout, which the account postgres may not be able to enter.
+  // Outside the checkout, which the account postgres may not be able to enter.
   const directory = mkdtempSync(join(tmpdir(), 'topicd-page-'))
   chmodSync(directory, 0o755)
   const [enginePort = 0, absentPort = 0, ...hostPorts] = await freePorts(6)
@@ -157,7 +157,7 @@ await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs 
     t.equal((await runCommand(['export'], env)).stderr, '', 'a directory is reported only if given')
   })
 
-  await t.test('a rejected role and a rejected host get the reason', async (t) => {
+  await t.test('the message for a rejected role or host gives the reason and the remedy', async (t) => {
     await run(`sudo -u postgres psql -qc "create role other login password 'other'" topicd`)
     await refuses(t, addressOf('other:other'), `permission denied for schema topicd: ${notTheOwner}`, openAt)
     writeFileSync(join(directory, 'engine/data/pg_hba.conf'), 'local all postgres peer\n')

@@ -53,7 +53,7 @@ async function succeeded(cluster: PatroniCluster, leader: number): Promise<void>
     const now = await cluster.leader()
     return now !== undefined && now !== leader ? true : undefined
   }
-  await until('another leader', another)
+  await until('there is another leader', another)
 }
 
 /** Runs readers of changes over both hosts during a switchover and each fault of the leader. */
@@ -66,7 +66,7 @@ async function followChanges(t: Test, cluster: PatroniCluster, hosts: Hosts, fau
   const { tree } = followed
   const isWritten = async (): Promise<void> => {
     const { writes } = tree
-    await until('writes', async () => (tree.writes > writes + 300 ? true : undefined))
+    await until('writes are acknowledged', async () => (tree.writes > writes + 300 ? true : undefined))
   }
   const switched: Fault = [
     'switchover',

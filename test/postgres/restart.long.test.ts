@@ -30,7 +30,7 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
     await t.test(`requests get 503 after ${signal} until PostgreSQL is back`, async (t) => {
       const before = load.acknowledged
-      await until('load', async () => (load.acknowledged > before + 50 ? true : undefined))
+      await until('the load runs', async () => (load.acknowledged > before + 50 ? true : undefined))
       await engine.cluster.stop(signal)
       const stoppedMs = performance.now()
       const refusals = [
@@ -49,19 +49,21 @@ await t.test('restarts of PostgreSQL under load lose no acknowledged write', { s
       await engine.cluster.start()
       const startedMs = performance.now()
       const recovered = load.acknowledged
-      await until('recovery', async () => (load.acknowledged > recovered + 50 ? true : undefined))
+      await until('writes succeed', async () => (load.acknowledged > recovered + 50 ? true : undefined))
       t.comment(`writes were acknowledged again within ${(performance.now() - startedMs).toFixed(0)} ms`)
     })
   }
   await load.stop()
-  await until('readiness', async () => ((await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined))
+  await until('the service is ready', async () =>
+    (await fetch(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,
+  )
   await load.readAll(server.client)
   t.comment(
     `${load.acknowledged} writes acknowledged, ${load.reads} reads, ${load.unanswered} without a response, ` +
       `refused ${JSON.stringify(Object.fromEntries(load.refused))}, slowest response ${load.slowest.ms.toFixed(0)} ms`,
   )
   t.strictSame(load.violations(), [], 'every history is linearizable: nothing lost, nothing stale, nothing resurrected')
-  t.strictSame(load.versionFaults(), [], 'no version goes back, and each has one value')
+  t.strictSame(load.versionFaults(), [], 'no version decreases, and each has one value')
   t.equal(load.unanswered, 0, 'every request was answered')
   t.ok(
     [...load.refused.keys()].every((name) => /^503 (store_unavailable|unknown_outcome)$/.test(name)),

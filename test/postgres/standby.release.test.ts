@@ -103,7 +103,7 @@ await t.test('no write is acknowledged while the standby is down', { skip, timeo
     t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches got 200`)
     t.ok(Math.max(...counts) <= 40 * 0.4, `the service had at most ${Math.max(...counts)} of 40 sessions`)
     t.notOk((await written).has(500), 'no write got 500')
-    await until('a write', async () =>
+    await until('a write succeeds', async () =>
       (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
     )
   })
@@ -115,7 +115,7 @@ await t.test('no write is acknowledged while the standby is down', { skip, timeo
   const untilCancelled = async (write: ReturnType<Client['post']>): ReturnType<Client['post']> => {
     let isAnswered = false
     void write.then(() => (isAnswered = true))
-    await until('the answer', async () => {
+    await until('the write is answered', async () => {
       await cancelWaits()
       return isAnswered || undefined
     })
@@ -187,19 +187,19 @@ await t.test('a manual failover loses no acknowledged write', { skip, timeout: 6
       if (status === 200) acknowledged.add(path)
     }
   })
-  await until('some writes', async () => (acknowledged.size > 100 ? true : undefined))
+  await until('some writes are acknowledged', async () => (acknowledged.size > 100 ? true : undefined))
   await pair.primary.stop('SIGKILL')
   const lostMs = performance.now()
   pair.standby.promote()
   await execute(pair.addressAt(pair.standby), `alter system set synchronous_standby_names = ''`)
   await execute(pair.addressAt(pair.standby), 'select pg_reload_conf()')
   const before = acknowledged.size
-  await until('writes on the new primary', async () => (acknowledged.size > before + 50 ? true : undefined))
+  await until('writes reach the new primary', async () => (acknowledged.size > before + 50 ? true : undefined))
   t.comment(`writes were back ${((performance.now() - lostMs) / 1000).toFixed(1)} s after the kill`)
   stopped = true
   await Promise.all(lanes)
   for (const path of acknowledged) {
-    const { status } = await until('an answer', async () => {
+    const { status } = await until('a fetch is answered', async () => {
       const answer = await server.post('fetch', { path })
       return answer.status === 503 ? undefined : answer
     })

@@ -63,7 +63,7 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
     const client = second.connect(6, key)
     const isKnown = async (): Promise<true | undefined> =>
       (await client.post('fetch', { selector: '>none' })).status === 200 ? true : undefined
-    await until('the key to be known', isKnown)
+    await until('the key is known', isKnown)
     const revoked = await second.command('keys', 'revoke', 'shared')
     t.equal(revoked.code, 0, 'the key is revoked on the second host')
     for (const server of [first, second]) {
@@ -101,7 +101,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     if (Date.now() - createdMs < 1000)
       t.equal(JSON.parse(early.text).results.length, 20, `${name}: no topic is removed early`)
     const empty = '{"has_more":false,"results":[]}'
-    await until('removal', async () =>
+    await until('the topics are removed', async () =>
       (await at(clients, 0).post('fetch', { selector: `*due/${name}//` })).text === empty ? true : undefined,
     )
     t.ok(Date.now() - createdMs >= 1000, `${name}: the topics were removed after ${Date.now() - createdMs} ms`)
@@ -115,7 +115,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
     holders.add(await holder())
   }
   t.equal(holders.size, 1, 'one process held the lease throughout')
-  await until('the log', async () => (removals(first) + removals(second) === 60 ? true : undefined))
+  await until('the removals are logged', async () => (removals(first) + removals(second) === 60 ? true : undefined))
   const counts = [removals(first), removals(second)].sort((a, b) => a - b)
   t.strictSame(counts, [0, 60], 'one host removed all topics, the other none')
 
@@ -123,7 +123,7 @@ async function evaluators(t: Test, store: string, first: Server, second: Server)
   process.kill(evaluator.pid, 'SIGKILL')
   await evaluator.exited
   await round('after its end', [other])
-  await until('the log', async () => (removals(other) === 20 ? true : undefined))
+  await until('the removals are logged', async () => (removals(other) === 20 ? true : undefined))
   t.notOk(holders.has(await holder()), 'the other host holds the lease now')
   gives(
     t,

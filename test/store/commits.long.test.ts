@@ -200,7 +200,7 @@ await t.test('close waits for earlier writes and rejects later ones', async (t) 
   const size = sized(operationsInOneCommitMax)
   const begun = [run(() => 'first', size), run(() => 'second', size)]
   const closed = [commits.close(), commits.close()]
-  t.equal(await run(() => t.fail('it was executed')).catch(kindOf), 'unavailable')
+  t.equal(await run(() => t.fail('the write was executed')).catch(kindOf), 'unavailable')
   await Promise.all(closed)
   t.equal(steps.filter((step) => step === 'committed').length, 2, 'the close waits for both writes')
   t.strictSame(await Promise.all(begun), ['first', 'second'])
@@ -210,7 +210,7 @@ await t.test('close waits for earlier writes and rejects later ones', async (t) 
 await t.test('a close during a pause rejects waiting writes', async (t) => {
   const { commits, steps, run } = trial(t.fail)
   commits.pauseWrites()
-  const waiting = run(() => t.fail('it was executed'))
+  const waiting = run(() => t.fail('the write was executed'))
   await commits.close()
   t.equal(await waiting.catch(kindOf), 'unavailable')
   t.strictSame(steps, [])
@@ -238,7 +238,7 @@ for (const when of ['at its start', 'at its end'] as const) {
     const cause = new Error('EIO')
     fail(when, cause)
     const failed = [run(() => 'first'), run(() => 'second', sized(operationsInOneCommitMax))]
-    const waiting = run(() => t.fail('it was executed'))
+    const waiting = run(() => t.fail('the write was executed'))
     for (const promise of failed) {
       const reason = await reasonOf(promise)
       t.equal(kindOf(reason), 'unknown_outcome')
@@ -250,7 +250,7 @@ for (const when of ['at its start', 'at its end'] as const) {
     const counts = { inFlight: 0, writes: operationsInOneCommitMax + 2, failed: operationsInOneCommitMax + 1 }
     t.match(commits.stats, counts, 'only the writes of the transaction are counted')
     steps.length = 0
-    t.equal(kindOf(await reasonOf(run(() => t.fail('it was executed')))), 'unknown_outcome', 'a later write')
+    t.equal(kindOf(await reasonOf(run(() => t.fail('the write was executed')))), 'unknown_outcome', 'a later write')
     await turn()
     t.strictSame(steps, [], 'the later write never reaches lmdb')
     t.match(commits.stats, counts, 'the later write is not counted')

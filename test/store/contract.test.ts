@@ -321,7 +321,7 @@ await eachStore(t, async (t, address) => {
     t.equal(await store.rotateKey(second), true, 'repeated')
     t.equal(await store.addKey(record), 'added', 'the original record counts as added')
     t.equal(await store.addKey({ ...record, name: 'other' }), 'token_taken', 'the former token is also taken')
-    t.strictSame(await store.readKeys(), [rotated], 'these additions change nothing')
+    t.strictSame(await store.readKeys(), [rotated], 'the additions change nothing')
     const late = { name, formerHash: 'one', tokenHash: 'other' }
     const current = await store.keysRevision()
     t.equal(await store.rotateKey(late), false, 'the key has a different token')
@@ -365,7 +365,7 @@ await eachStore(t, async (t, address) => {
     t.match(commits, { inFlight: 0, failed: 0 })
   })
 
-  await t.test('a check finds no damage after all these writes', async (t) => {
+  await t.test('a check finds no damage after the writes of the other tests', async (t) => {
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding), planSelector)
     t.strictSame(findings, [])

@@ -39,7 +39,7 @@ t.test('a request handled after its poll has its own snapshot', async (t) => {
   const next = await new Promise<number>((resolve) => {
     void inPoll(() => {
       afterPoll(() => {
-        t.equal(request(), 1, 'it gets its own snapshot')
+        t.equal(request(), 1, 'the request gets its own snapshot')
         t.equal(request(), 1, 'the next request in the same immediate also gets one')
         // The system replies during the loop below, so this request arrives with the next poll, before any immediate.
         void inPoll(request).then(resolve)
@@ -54,7 +54,7 @@ t.test('a resumed slice and its callbacks have their own snapshots', async (t) =
   const { request } = countingSnapshots()
   const next = await new Promise<number>((resolve) => {
     void waitForSlice().then(async () => {
-      t.equal(request(), 1, 'it gets its own snapshot')
+      t.equal(request(), 1, 'the slice gets its own snapshot')
       await Promise.resolve()
       t.equal(request(), 1, 'a continuation that waits for no event also gets one')
       void inPoll(request).then(resolve)

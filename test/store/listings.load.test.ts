@@ -205,5 +205,5 @@ await eachStore(t, async (t, address) => {
   await store.removeMatches(planned('*.*'), waiting)
   await t.test('branches of 150 topics return the same items as a Map', (t) => largeBranches(t, store))
   await store.removeMatches(planned('*.*'), waiting)
-  await t.test('single topics in every form equal those of a Map', (t) => singleTopics(t, store))
+  await t.test('a fetch of one topic, in every form, returns the same item as a Map', (t) => singleTopics(t, store))
 })

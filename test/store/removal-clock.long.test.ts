@@ -264,7 +264,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
 await t.test('a clause committed during a close is not repeated', async (t) => {
   const directory = t.testdir()
   let ended = false
-  // Rarely, the close interrupts the scan between its match and its end; the clause is then rightly executed again.
+  // Rarely, the close interrupts the scan between its match and its end; it is then correct to execute the clause again.
   for (let attempt = 0; attempt < 5 && !ended; attempt++) ended = await endsAtStop(t, join(directory, String(attempt)))
   t.ok(ended, 'nothing is due after the store is reopened')
 })

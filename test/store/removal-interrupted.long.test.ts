@@ -65,7 +65,7 @@ await t.test('a clause is executed once even if its topic is updated during the 
   await store.removeDue(planSelector)
   await eventually(() => topicCount(store) <= topics)
   t.equal(await single.set(store, 'guard' as Path, 'json', value), 'set')
-  t.ok(topicCount(store) > 1, 'its matches are being removed')
+  t.ok(topicCount(store) > 1, 'the matches are being removed')
   await eventually(() => topicCount(store) === 1)
   while ((await store.removeDue(planSelector)).nextMs !== undefined) await turn()
   await createMany(store, 1)

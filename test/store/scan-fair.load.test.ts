@@ -43,7 +43,7 @@ interface Latencies {
   readonly maxMs: number
 }
 
-/** Fetches by path, one at a time, while `work` repeats, until there are enough. Each response must be right. */
+/** Fetches by path, one at a time, while `work` repeats, until there are enough. Each response must be correct. */
 async function latenciesDuring(client: Client, work: () => Promise<unknown>): Promise<Latencies> {
   const latencies: number[] = []
   let ended = false

@@ -17,7 +17,7 @@ import { load, makeDirectory, openStore, planned, readItems, waiting, watched } 
 const groups = 1000
 const membersPerGroup = 40
 
-t.test('a page of a split-path pattern visits under 5 keys per item', async (t) => {
+t.test('a page of a split-path pattern visits fewer than 5 keys per item', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   const groupPaths = (group: string): string[] => {
     const members = Array.from({ length: membersPerGroup }, (_, i) => `${group}/${['hum', 'wind'][i % 2]}/${i}`)
@@ -54,7 +54,7 @@ const children = 1000
 /** `TOPICS_PER_CHILD=1000` in the environment makes the tree ten times as large, which takes half a minute. */
 const topicsPerChild = Number(process.env.TOPICS_PER_CHILD ?? 100)
 
-t.test('a listing of children visits under 4 keys per result', async (t) => {
+t.test('a listing of children visits fewer than 4 keys per result', async (t) => {
   const directory = join(t.testdir(), 'db')
   const name = (n: number): string => String(n).padStart(3, '0')
   const childPaths = Array.from({ length: children }, (_, i) => `a/${name(i)}`)

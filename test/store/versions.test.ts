@@ -59,7 +59,7 @@ await t.test('every change gets a greater version than all changes before it', a
   const first = startMs * 1024
   await inside(directory, (environment) => {
     t.equal(versionOf(environment, 'a'), first + 2, 'the clock stepped back')
-    t.equal(versionOf(environment, 'b'), first + 3, 'its value is not retained')
+    t.equal(versionOf(environment, 'b'), first + 3, 'the value is not retained')
     t.equal(lastVersion(environment), first + 3)
   })
   await withStore(directory, async (store, clock) => {

@@ -24,7 +24,7 @@ export const mutants: readonly Mutant[] = [
     from: 'record = transaction.end();',
     to: 'record = transaction.end(); if (taken.some(({ size }) => size.grows)) committed(record);',
     test: 'durability/durable',
-    finds: /it was answered only after it was on disk|before it was on disk/,
+    finds: /the write was answered only after it was on disk|before it was on disk/,
   },
   {
     fault: 'the outcomes of requests are not stored with their effects',
@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = [
     from: '        noSync,',
     to: '        noSync: true,',
     test: 'durability/durable',
-    finds: /it was answered only after it was on disk|before it was on disk/,
+    finds: /the write was answered only after it was on disk|before it was on disk/,
   },
   {
     fault: 'a store is opened while others write',
@@ -504,7 +504,7 @@ export const mutants: readonly Mutant[] = [
     from: 'where t.key = any(array[v.key]) and t.generation = v.generation;\n  end if;\n  if changes',
     to: 'where t.key = any(array[v.key]) and t.generation = v.generation and t.version < first_version;\n  end if;\n  if changes',
     test: 'postgres/order',
-    finds: /its policy has ended/,
+    finds: /the policy has ended/,
   },
 ]
 
