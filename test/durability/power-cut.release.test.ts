@@ -187,7 +187,7 @@ async function cutOften(t: Test, times: number, program?: string): Promise<Resul
     const data = join(t.testdirName, 'restored')
     mkdirSync(data, { recursive: true })
     const { code, stderr } = await runCommand(['restore', file, '--data', data])
-    t.equal(code, 0, `the backup is whole: ${stderr}`)
+    t.equal(code, 0, `the backup is complete: ${stderr}`)
     rmSync(data, { recursive: true, force: true })
     count({ restored: 1 })
   }
@@ -219,7 +219,7 @@ async function cutOften(t: Test, times: number, program?: string): Promise<Resul
 t.test('power cuts lose no acknowledged write', { skip: whyNoPowerCuts() }, async (t) => {
   const { lost, faults, acknowledged, results } = await cutOften(t, cuts)
   t.equal(lost, 0, `${cuts} cuts under ${acknowledged} writes`)
-  t.strictSame(faults, [], 'batches are whole, removals are of the first matches, and every moment was met')
+  t.strictSame(faults, [], 'no batch is partial, removals are of the first matches, and every moment was met')
   reportResults(t, { cuts, lost, faults: faults.length, acknowledged, ...results })
 })
 

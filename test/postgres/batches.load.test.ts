@@ -16,7 +16,7 @@ const workers = 2
 const engine = await postgres()
 const options = { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 }
 
-t.test('two hosts on one PostgreSQL keep batches whole', options, async (t) => {
+t.test('two hosts on one PostgreSQL show only complete batches', options, async (t) => {
   const store = await engine?.database()
   const directory = join(t.testdir(), 'hosts')
   const start = (host: number, token?: string): Promise<Server> => {
@@ -27,7 +27,7 @@ t.test('two hosts on one PostgreSQL keep batches whole', options, async (t) => {
   const second = await start(1, first.token)
   const hosts = [first, second]
 
-  await t.test('readers on both hosts see whole batches', async (t) => {
+  await t.test('readers on both hosts see complete batches', async (t) => {
     const { faults, pages, batches } = await watchSubtrees(first, hosts, seconds / 2)
     t.strictSame(faults, [], `${pages} pages during ${batches} batches`)
     t.ok(pages > 50, 'there was load')

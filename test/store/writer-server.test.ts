@@ -263,7 +263,7 @@ await t.test('a notice omits the record for clients of 1.0.0 and for large commi
   t.strictSame(former.records, [])
 })
 
-await t.test('a client that reads nothing soon gets notices without records', async (t) => {
+await t.test('a client that reads nothing is soon sent notices without records', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const client = await RawClient.greeted(t, host.connect, 'client')
   client.socket.write(watching(true, 1))
