@@ -1,6 +1,6 @@
 /**
- * The client as a package of its own, for programs that only use a service: its modules, and the declarations that their
- * types need, in the folders where the build has them. It has no dependencies.
+ * Builds the JavaScript client as a separate package for programs that only use a service: its modules, and the declarations
+ * that their types need, in the same folders as in the build. It has no dependencies.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -21,7 +21,7 @@ export function buildClient(version: string, work: string, out: string): string 
   for (const file of files) {
     const target = join(directory, relative(built, file))
     mkdirSync(dirname(target), { recursive: true })
-    // The maps of the sources are not in the package.
+    // The package does not contain the source maps.
     writeFileSync(target, readFileSync(file, 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/m, ''))
   }
   cpSync(join(root, 'LICENSE'), join(directory, 'LICENSE'))
@@ -51,7 +51,7 @@ function describe(name: string, version: string): object {
   }
 }
 
-/** The declarations of the client's entry, and those that they import. */
+/** The declarations of the client's entry, and all that they import. */
 function declarations(): readonly string[] {
   const found = new Set([join(clientFolder, 'index.d.ts')])
   for (const file of found) {
@@ -74,5 +74,5 @@ console.log((await topics.get('plant/7/temp'))?.value)
 for await (const change of topics.changes('?plant/')) console.log(change)
 \`\`\`
 
-Its methods are described in docs/javascript-client.md of topicd, and each has a comment that editors show.
+docs/javascript-client.md of topicd describes its methods; each also has a comment that editors show.
 `

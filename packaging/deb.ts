@@ -1,4 +1,4 @@
-/** The Debian package: the program in /usr/lib/topicd, and what makes a service of it. */
+/** Builds the Debian package: the program in /usr/lib/topicd, and the files that turn it into a service. */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -15,9 +15,9 @@ const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
  * Builds the package.
  *
  * @param tree the program's folder
- * @param work a folder for its files
- * @param out where the package goes
- * @returns the package
+ * @param work a folder for temporary files
+ * @param out the folder of the package
+ * @returns the file of the package
  */
 export function buildDeb(tree: string, release: Release, work: string, out: string, fast: boolean): string {
   const { version } = release
@@ -63,11 +63,11 @@ Suggests: nodejs (>= 22.12)
 Section: net
 Priority: optional
 Description: topic tree over HTTP
- Stores the latest value of each topic of a tree, exactly as it was sent and
- durably, and serves single topics, subtrees and pages over HTTP.
+ Stores the latest value of each topic of a tree durably and exactly as it was
+ sent, and serves single topics, subtrees and pages over HTTP.
  .
  It needs Node.js 22 (22.12 or later) or, with glibc 2.38, 24 or 26; 20.20 works,
- but is not supported. It refuses to be installed without one of them.
+ but is not supported. Without one of them, the installation fails.
 `
 }
 

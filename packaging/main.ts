@@ -1,7 +1,7 @@
 /**
- * `npm run package -- [flags]`: builds the Debian package and the tarball of this checkout, which must be built, the
- * clients' own packages, the list of dependencies, and their checksums. What goes into the first two is in tree.ts; what each
- * makes of it in deb.ts and tarball.ts; the clients' are in client.ts and python-client.ts, the list in sbom.ts.
+ * `npm run package -- [flags]`: builds the packages of this checkout, which must be compiled: the Debian package (deb.ts) and
+ * the tarball (tarball.ts), which share a tree of files (tree.ts), the clients' packages (client.ts, python-client.ts), the
+ * list of dependencies (sbom.ts), and the checksums of all.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -19,11 +19,11 @@ import { buildTree, labelTree } from './tree.js'
 const { values: flags } = parseArgs({
   options: {
     out: { type: 'string', default: 'packages' },
-    /** Other versions than that of package.json, for tests of upgrades. */
+    /** Replaces the version of package.json, for tests of upgrades. */
     version: { type: 'string', multiple: true, default: [repositoryVersion] },
-    /** Another release than restart-before names, for the same. It counts for the versions from that one on. */
+    /** Replaces the release in restart-before, for the same tests; has no effect on earlier versions. */
     'restart-before': { type: 'string', default: restartBefore },
-    /** Larger files, in a fraction of the time. */
+    /** Builds larger files in a fraction of the time. */
     fast: { type: 'boolean', default: false },
   },
 })

@@ -1,7 +1,7 @@
 /**
- * `npm run release -- VERSION`: from a clean checkout of the main branch to a commit and a tag with that version, and its
- * packages. It stops at the first thing that is wrong; nothing is committed before every test has passed, and the commit
- * is taken back when its packages cannot be built. Nothing is published.
+ * `npm run release -- VERSION`: from a clean checkout of the main branch, creates a commit, a tag and packages of that version.
+ * It stops at the first problem. Nothing is committed until every test has passed; if the packages cannot be built, the
+ * commit is undone. Nothing is published.
  *
  *     checks → all tests → version, change log, the release's store → commit → packages, checksums → tag
  */
@@ -25,7 +25,7 @@ if (problem !== undefined) {
 if (contact === '') process.stderr.write(`release: warning: ${noContact}\n`)
 
 runVisibly('npm', ['ci'])
-// A test that is skipped for want of a program would say nothing about the release.
+// This fails if a program is missing: a skipped test proves nothing about the release.
 runVisibly('npm', ['run', 'test:all'])
 runVisibly('npm', ['run', 'test:coverage'])
 
@@ -35,7 +35,7 @@ writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n
 const store = keepReleaseStore(version)
 run('git', ['add', 'package.json', 'package-lock.json', changesFile, ...store], root)
 run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
-// After the commit, whose date the files in the packages have: so they can be made again from the tag.
+// After the commit, whose date the files in the packages get, so that the packages can be rebuilt from the tag.
 try {
   runVisibly('npm', ['run', 'package'])
 } catch (error) {
@@ -45,30 +45,32 @@ try {
 run('git', ['tag', '--annotate', `v${version}`, '--message', `topicd ${version}`], root)
 process.stdout.write(`release: ${version} is committed and tagged as v${version}; its packages are in packages/\n`)
 
-/** Why no release can be made; undefined when one can. */
+/** Returns the reason why a release is not possible; undefined if it is. */
 function problemBefore(): string | undefined {
   if (!/^\d+\.\d+\.\d+$/.test(version)) return 'usage: npm run release -- VERSION, such as 0.2.0'
   const untouched = run('git', ['status', '--porcelain'], root)
   if (untouched !== '') return `the checkout is not clean:\n${untouched.trimEnd()}`
-  if (run('git', ['tag', '--list', `v${version}`], root) !== '') return `there is a tag v${version} already`
+  if (run('git', ['tag', '--list', `v${version}`], root) !== '') return `the tag v${version} already exists`
   const branch = run('git', ['branch', '--show-current'], root).trim()
-  if (branch !== releaseBranch) return `releases are made from ${releaseBranch}, and this is ${branch || 'no branch'}`
+  if (branch !== releaseBranch)
+    return `a release must be made from the branch ${releaseBranch}, but this is ${branch || 'no branch'}`
   if (isOlder(version, repositoryVersion)) return `${version} is older than ${repositoryVersion}`
   if (isOlder(version, restartBefore))
-    return `packaging/restart-before says ${restartBefore}, which comes after ${version}`
+    return `packaging/restart-before contains ${restartBefore}, which is later than ${version}`
   return changesProblem()
 }
 
-/** What is wrong with the change log: each release says whether an upgrade to it needs a restart. */
+/** Returns the problem of the change log, which must state for each release whether an upgrade needs a restart. */
 function changesProblem(): string | undefined {
   const [, section = ''] = /^## Unreleased\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changes) ?? []
-  if (!/^- /m.test(section)) return 'CHANGELOG.md says nothing below "## Unreleased"'
+  if (!/^- /m.test(section)) return 'CHANGELOG.md has no entry below "## Unreleased"'
   const upgrading = /^Upgrading: ([\s\S]*?)\n\n/m.exec(section)?.[1]
   if (upgrading === undefined) return 'CHANGELOG.md has no paragraph "Upgrading: …" for this release'
   const saysRestart = /`?restart`?/.test(upgrading)
   const needsRestart = restartBefore === version
   if (saysRestart && !needsRestart)
-    return `CHANGELOG.md says restart, but packaging/restart-before says ${restartBefore}`
-  if (needsRestart && !saysRestart) return `packaging/restart-before says ${version}, but CHANGELOG.md says no restart`
+    return `CHANGELOG.md mentions a restart, but packaging/restart-before contains ${restartBefore}`
+  if (needsRestart && !saysRestart)
+    return `packaging/restart-before contains ${version}, but CHANGELOG.md mentions no restart`
   return undefined
 }

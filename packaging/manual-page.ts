@@ -1,4 +1,4 @@
-/** The manual page topicd(8), made of the help that the commands print themselves. */
+/** Builds the manual page topicd(8) from the help of the commands. */
 import { join } from 'node:path'
 import { exitCodes } from '../dist/base/exit-codes.js'
 import { root, run } from './run.js'
@@ -7,7 +7,7 @@ const main = join(root, 'dist/main.js')
 
 const { done, failed, usage, portInUse, directoryInUse, restartLimit, listenFailed, forced } = exitCodes
 
-/** docs/monitor.md has the same codes, and those of single processes. */
+/** docs/monitor.md lists the same codes, and those of single processes. */
 const statuses: readonly (readonly [number, string])[] = [
   [done, 'success; for serve: stopped on request'],
   [failed, 'any other failure; a message or the log has the reason'],
@@ -15,11 +15,11 @@ const statuses: readonly (readonly [number, string])[] = [
   [portInUse, 'a port is in use'],
   [directoryInUse, 'the data directory is in use'],
   [restartLimit, 'serve: eleven workers in a row died before they served'],
-  [listenFailed, 'serve: an address cannot be listened on'],
+  [listenFailed, 'serve: cannot listen on an address'],
   [forced, 'serve: stopped immediately, by a second signal'],
 ]
 
-/** Each with its command, which fits on a line of the page. */
+/** Each with a command that fits on one line of the page. */
 const examples: readonly (readonly [string, string])[] = [
   ['Serve a directory, and print the first API key once:', 'topicd serve --data ./data --first-key'],
   ['Create a key that may only read one subtree:', 'topicd keys add dashboard --allow fetch --under site/1'],
@@ -30,7 +30,7 @@ const examples: readonly (readonly [string, string])[] = [
   ['Copy all topics into another service:', 'topicd export > all.ndjson; topicd import --data ./other < all.ndjson'],
 ]
 
-/** What is printed for these words. It is the same in every version and kind of package, so it is asked for once. */
+/** The help by command. It is the same for every version and kind of package, so each command runs only once. */
 const printed = new Map<string, string>()
 
 /** The page in roff, with the macros of man(7). */
@@ -62,7 +62,7 @@ a setting, such as TOPICD_PORT: a flag overrides it, and it overrides the settin
 the password of a PostgreSQL store
 .TP
 .I NO_COLOR
-a log on a terminal without colours
+turns off the colours of a log on a terminal
 .SH EXAMPLES
 ${examples.map(([text, line]) => `${text}\n.PP\n.RS\n${verbatim(line)}\n.RE\n.PP`).join('\n')}
 .SH FILES
@@ -86,7 +86,7 @@ The folder docs/ of the program: /usr/lib/topicd/docs or /opt/topicd/docs
 `
 }
 
-/** The help for a command; the overview for none. */
+/** The help of a command; the overview if it is empty. */
 function help(command: string): string {
   const text =
     printed.get(command) ?? run(process.execPath, [main, 'help', ...command.split(' ').filter(Boolean)], root)
@@ -94,14 +94,14 @@ function help(command: string): string {
   return text
 }
 
-/** The names of the commands that the overview lists, those without a page of their own aside. */
+/** The names of the commands that the overview lists, except those without their own help. */
 function commandsIn(overview: string): readonly string[] {
   const [, list = ''] = /\nCommands:\n([\s\S]*?)\n\n/.exec(overview) ?? []
   const lines = [...list.matchAll(/^ {2}([a-z]+(?: [a-z]+)*)/gm)].map(([, name = '']) => name)
   return lines.filter((name) => name !== 'help' && name !== 'version')
 }
 
-/** Text as it is, in a fixed font. */
+/** Unformatted text in a fixed-width font. */
 function verbatim(text: string): string {
   const lines = text.trimEnd().split('\n')
   const escaped = lines.map((line) =>

@@ -1,4 +1,4 @@
-/** The client for Python as its users install it. Its own build says what is in both files, and dates them by the commit. */
+/** Builds the packages of the Python client. Its own build chooses the files and gives them the date of the commit. */
 import { join } from 'node:path'
 import { root, run } from './run.js'
 

@@ -1,6 +1,6 @@
 /**
- * A small store as a release writes it, kept so that later releases can prove that they open it: one topic of each kind,
- * enough others for several pages, and API keys.
+ * Keeps a small store written by a release, so that later releases can prove that they open it: one topic of each kind,
+ * enough other topics for several pages, and API keys.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { root, run } from './run.js'
 
-/** Where the stores of all releases are. */
+/** The folder of all releases' stores. */
 const kept = join(root, 'test/releases')
 
 /**
- * Writes the store of this build, and what it exports.
+ * Writes a store with this build, and its export.
  *
  * @returns the two files
  */

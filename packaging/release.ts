@@ -1,23 +1,23 @@
-/** What a package says of its release. */
+/** Facts about a release that its packages contain. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, run } from './run.js'
 
 export interface Release {
   readonly version: string
-  /** An upgrade from a release before this one restarts the service: its primary cannot go on with the new workers. */
+  /** An upgrade from an earlier release than this one restarts the service: its primary cannot run the new workers. */
   readonly restartBefore: string
 }
 
-/** The version that package.json has, and whom users tell of faults: an address or a page; empty if nobody is named. */
+/** From package.json: the version, and the contact for bug reports, an address or a page; empty if there is no contact. */
 export const { version: repositoryVersion, bugs: contact } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 ) as { readonly version: string; readonly bugs: string }
 
-/** Why a package without a contact should not be published. */
-export const noContact = 'no contact: whoever publishes it names one in "bugs" of package.json'
+/** The warning for a package without a contact, which should not be published. */
+export const noContact = 'no contact for bug reports; before you publish the package, set "bugs" in package.json'
 
-/** The release that the file restart-before names. */
+/** The release in the file restart-before. */
 export const restartBefore = readFileSync(join(root, 'packaging/restart-before'), 'utf8').trim()
 
 export function isOlder(version: string, other: string): boolean {

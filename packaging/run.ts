@@ -1,19 +1,19 @@
-/** Programs that the build of packages runs. */
+/** Runs programs for the build of packages. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
 /** The checkout. */
 export const root = join(import.meta.dirname, '..')
 
-/** When the commit was made, in s since the epoch. Files are dated by it, so that the same commit makes the same package. */
+/** The commit's time in s since the epoch. Files get this date, so that the same commit builds the same package. */
 export const epoch = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
 
 /**
- * Runs a program to its end; what it prints on standard error is shown.
+ * Runs a program to its end, and shows its standard error.
  *
- * @param input its standard input; nothing by default
+ * @param input its standard input; empty by default
  * @returns its standard output
- * @throws Error when it fails
+ * @throws Error if it fails
  */
 export function run(program: string, args: readonly string[], directory: string, input: string | Buffer = ''): string {
   return execFileSync(program, args, {
@@ -27,9 +27,9 @@ export function run(program: string, args: readonly string[], directory: string,
 }
 
 /**
- * Runs a program in the checkout, and shows everything that it prints.
+ * Runs a program in the checkout, and shows all of its output.
  *
- * @throws Error when it fails
+ * @throws Error if it fails
  */
 export function runVisibly(program: string, args: readonly string[]): void {
   execFileSync(program, args, { cwd: root, stdio: 'inherit' })

@@ -1,4 +1,4 @@
-/** The shell scripts of the packages: templates in shell/, which include a common part and the build's values. */
+/** Builds the shell scripts of the packages from templates in shell/, which include a common part and values of the build. */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,9 +7,9 @@ import { root } from './run.js'
 const shell = join(root, 'packaging/shell')
 
 /**
- * The script of a template, complete.
+ * Returns the complete script of a template.
  *
- * @param values what stands in it as `@name@`
+ * @param values for the placeholders `@name@`
  */
 export function shellScript(name: string, values: Readonly<Record<string, string>> = {}): string {
   const common = readFileSync(join(shell, 'common.sh'), 'utf8')

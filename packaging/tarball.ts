@@ -1,6 +1,6 @@
 /**
- * The tarball for systems without dpkg: the same program in a folder with its version, beside the files of the system and
- * scripts that install and remove them. The link /opt/topicd names the release in use, so that a roll-back is one command.
+ * Builds the tarball for systems without dpkg: the same program in a folder named after its version, with the system's files
+ * and scripts that install and remove them. The link /opt/topicd leads to the release in use, so a rollback is one command.
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * The program as it is installed, the same for every kind of package: what `npm pack` publishes, its production
- * dependencies as package-lock.json names them, and the launcher. It runs with every Node.js version that topicd
- * supports, so it has the HTTP library's binary for each.
+ * Builds the installed program, which is the same in every kind of package: the files of `npm pack`, the production
+ * dependencies in package-lock.json, and the launcher. It contains the HTTP library's binary for each Node.js version that
+ * topicd supports.
  */
 import { strict as assert } from 'node:assert'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>
 }
 
-/** Makes the program's folder at `directory`, which must not exist. It has no version yet. */
+/** Creates the program's folder at `directory`, which must not exist. It has no version yet. */
 export function buildTree(directory: string): void {
   mkdirSync(directory, { recursive: true })
   const [program] = pack([root], directory)
@@ -28,22 +28,22 @@ export function buildTree(directory: string): void {
   writeFileSync(join(directory, 'bin/topicd'), shellScript('launcher'), { mode: 0o755 })
 }
 
-/** Gives the folder the version of a release, in place of any it has. */
+/** Sets or replaces the release of the folder. */
 export function labelTree(directory: string, { version, restartBefore }: Release): void {
   const file = join(directory, 'package.json')
-  // npm would look for what development needs, to list what is there.
+  // Otherwise npm would report missing devDependencies.
   const { devDependencies: _, ...description } = JSON.parse(readFileSync(file, 'utf8')) as { devDependencies?: object }
-  // New files: those that are there may be linked into packages that are already built.
+  // New files, because the existing ones may be hard links into packages that are already built.
   rmSync(file)
   writeFileSync(file, `${JSON.stringify({ ...description, version }, undefined, 2)}\n`)
   rmSync(join(directory, 'restart-before'), { force: true })
   writeFileSync(join(directory, 'restart-before'), `${restartBefore}\n`)
 }
 
-/** Where packages of the HTTP library's binaries are: for each platform and major version of Node.js. */
+/** The paths of the HTTP library's binary packages, without the major version of Node.js. */
 const binaryPrefix = `node_modules/@uwsjs/linux-${process.arch}-`
 
-/** npm installs only the binary for the Node.js that it runs on. */
+/** npm installs only the binary for the Node.js version that runs it. */
 function addBinaries(directory: string): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
   const binaries = Object.entries(lock.packages).filter(([path]) => path.startsWith(binaryPrefix))
@@ -63,13 +63,13 @@ function addBinaries(directory: string): void {
 
 interface Packed {
   readonly file: string
-  /** Its checksum. */
+  /** Checksum of the file. */
   readonly integrity: string
 }
 
 /**
- * Packs packages with npm: those of folders, or of the registry. Their scripts are not run: the checkout is built
- * already, and building it again would disturb whatever runs from it.
+ * Packs packages with npm, from folders or the registry. Their scripts are not run: the checkout is already built, and
+ * another build would disturb programs that run from it.
  *
  * @returns their files, in `directory` and in the same order
  */

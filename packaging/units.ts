@@ -1,4 +1,4 @@
-/** The units that every kind of package installs, in the folder that also has their other files. */
+/** The units that every kind of package installs, and their folder, which also contains other files of the packages. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './run.js'

@@ -1,7 +1,7 @@
 /**
- * `npm run build`: compiles src/ to dist/, and bundles the files for browsers into dist/bundles. With `--if-changed`, as
- * `npm start` calls it: only if dist/ is missing or something that it is made from has changed since, and then it says that
- * it is building. With `--all`: that, and what makes packages and documents, the benchmarks and the tests.
+ * `npm run build`: compiles src/ to dist/, and bundles the files for browsers into dist/bundles. With `--if-changed`, which
+ * `npm start` uses, it builds only if dist/ is missing or a source has changed, and prints that it does. With `--all`, it also
+ * builds the programs for packages and documents, the benchmarks and the tests.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Says from what the last build that succeeded was made. */
+/** Contains the hash of the sources of the last successful build. */
 const stamp = 'dist/.built'
 
 const sources = ['src', 'scripts/build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
@@ -21,14 +21,14 @@ function filesOf(path) {
     .flatMap((name) => filesOf(join(path, name)))
 }
 
-/** Of the contents, not the times: what a tarball unpacks can be older than the last build. */
+/** Hashes the contents, not the times: files unpacked from a tarball may be older than the last build. */
 function hashOfSources() {
   const hash = createHash('sha256')
   for (const path of sources.flatMap(filesOf)) hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
   return hash.digest('hex')
 }
 
-/** Runs programs at the same time; whether all of them succeed. */
+/** Runs programs concurrently; returns whether all of them succeed. */
 async function run(...commands) {
   const codes = commands.map(async ([program, ...args]) => {
     const child = spawn(`node_modules/${program}`, args, { stdio: 'inherit' })
@@ -40,12 +40,12 @@ async function run(...commands) {
 }
 
 /**
- * The command that compiles a project. Only the service's has validators, which typia makes within `tspc`. TypeScript 7,
- * which has no such transforms, takes a seventh of the time for the others.
+ * The command that compiles a project. Only the service has validators, which typia generates within `tspc`. TypeScript 7 has
+ * no such transforms, but compiles the other projects in a seventh of the time.
  */
 const compiling = (folder) => [folder === '.' ? '.bin/tspc' : 'typescript-7/bin/tsc', '-p', folder]
 
-/** The command that bundles the files for browsers. Names stay, so that stack traces can be read without source maps. */
+/** The command that bundles the files for browsers. It keeps names, so that stack traces are readable without source maps. */
 const bundling = [
   '.bin/esbuild',
   ...['topics', 'service'].flatMap((page) => [
@@ -59,8 +59,8 @@ const bundling = [
 ]
 
 /**
- * Drops the import of typia itself, which the compiler leaves although the transform has used up all that it is for: it
- * would load 79 files in each process, a ninth of its start.
+ * Drops the import of typia itself, which is unused after the transform but kept by the compiler. It would load 79 files in
+ * each process, which takes a ninth of the start.
  */
 function dropTypia() {
   for (const name of readdirSync('dist', { recursive: true })) {
@@ -74,18 +74,18 @@ function dropTypia() {
 }
 
 function fail() {
-  console.error('The build failed, for the reasons above.')
+  console.error('The build failed; see the errors above.')
   process.exit(1)
 }
 
 process.chdir(join(import.meta.dirname, '..'))
-// Taken before the build: what changes while it runs is built by the next.
+// Computed before the build: sources that change during the build are built the next time.
 const hash = hashOfSources()
 const ifChanged = process.argv.includes('--if-changed')
 const all = process.argv.includes('--all')
 const isBuilt = existsSync(stamp) && readFileSync(stamp, 'utf8') === hash
 if (!isBuilt || !(ifChanged || all)) await buildProgram()
-// The tests import the types of dist-scripts/, and all of these those of dist/.
+// The tests import types of dist-scripts/, and all of these projects import types of dist/.
 if (all && !((await run(...['scripts', 'bench', 'packaging'].map(compiling))) && (await run(compiling('test'))))) fail()
 
 async function buildProgram() {

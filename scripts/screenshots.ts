@@ -1,6 +1,6 @@
 /**
- * `npm run docs:screenshots`: makes the pictures of the console in docs/images, from a service with a few topics under
- * some load.
+ * `npm run docs:screenshots`: takes the pictures of the console in docs/images, with a service that has a few topics and some
+ * load.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { type Client, connect, jsonText } from '../dist/client/index.js'
 const root = join(import.meta.dirname, '..')
 const images = join(root, 'docs/images')
 
-/** Long enough for the charts to show something. */
+/** Long enough to fill the charts. */
 const loadMs = 20_000
 
 const values: readonly (readonly [path: string, value: string])[] = [
@@ -34,7 +34,7 @@ async function fill(client: Client): Promise<void> {
   }
 }
 
-/** Requests of all kinds until the time is over, in waves, so that the charts have a shape. */
+/** Sends requests of all kinds until `endMs`, in waves, so that the charts have a shape. */
 async function load(client: Client, endMs: number): Promise<void> {
   const lane = async (number: number): Promise<void> => {
     for (let i = 0; performance.now() < endMs; i++) {
@@ -60,9 +60,9 @@ async function showTopics(page: Page, url: string, token: string): Promise<void>
 const directory = mkdtempSync(join(tmpdir(), 'topicd-screenshots-'))
 const ports = ['--port', '0', '--admin-port', '0', '--workers', '2']
 const program = [join(root, 'dist/main.js'), 'serve', '--data', directory, ...ports, '--first-key']
-// Without settings from a developer's shell.
+// Without the settings of a developer's shell.
 const service = spawn(process.execPath, program, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
-// Debian's; root may run it.
+// Debian's Chromium; without its sandbox, root may run it.
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 try {
   let [url, adminUrl, token] = ['', '', '']

@@ -1,5 +1,5 @@
 /**
- * Makes the table of docs/settings.md from the table of settings. As a program (`npm run docs:settings`) it writes the
+ * Generates the table of docs/settings.md from the table of settings. As a program (`npm run docs:settings`), it writes the
  * table into the page; the test docs/documents compares the two.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -32,11 +32,11 @@ function rowOf(name: string, setting: Setting): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** The page with the current table. */
+/** Returns the page with the current table. */
 export function withTable(page: string): string {
   const from = page.indexOf(begin)
   const to = page.indexOf(end)
-  if (from < 0 || to < from) throw new Error(`${settingsPage} has lost the comments around its table`)
+  if (from < 0 || to < from) throw new Error(`the comments around the table in ${settingsPage} are missing`)
   const rows = Object.entries(settingTable).map(([name, setting]) => rowOf(name, setting))
   const table = ['| Flag | Environment | Default | Bounds | Meaning |', '|---|---|---|---|---|', ...rows, ''].join('\n')
   return page.slice(0, from + begin.length) + table + page.slice(to)

@@ -1,8 +1,8 @@
-# What the launcher, the package's scripts and the tarball's installer share: the build puts this text into each of them.
+# Functions of the launcher, the Debian package's scripts and the tarball's installer: the build inserts this text into each.
 # POSIX sh.
 
-# Sets $node to a Node.js that topicd runs on; without one, says what was found and what to do, and returns 2. Arguments:
-# further places to look at.
+# Sets $node to a Node.js that topicd runs on. If there is none, prints the versions found and what to do, and returns 2.
+# Arguments: additional paths to try.
 find_node() {
   found=
   for node in /usr/bin/node /usr/local/bin/node "$@"; do
@@ -12,9 +12,9 @@ find_node() {
     case $found in *"$node "*) ;; *) found="$found${found:+, }$node $node_version" ;; esac
   done
   cat >&2 <<EOF
-topicd: no suitable Node.js: topicd needs version 22 (22.12 or later) or, with glibc 2.38 or later, 24 or 26
-(20.20 works, unsupported), as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, and glibc $(glibc_version)
-On Debian and Ubuntu, NodeSource's packages have it:
+topicd: no suitable Node.js found: topicd needs version 22 (22.12 or later) or, with glibc 2.38 or later, 24 or 26
+(20.20 works, unsupported), as /usr/bin/node or /usr/local/bin/node; found: ${found:-none}, glibc $(glibc_version)
+On Debian and Ubuntu, install it from NodeSource:
   curl -fsSL https://deb.nodesource.com/setup_22.x | sudo -E bash - && sudo apt-get install -y nodejs
 Elsewhere: https://nodejs.org/en/download
 EOF
@@ -34,18 +34,18 @@ suits_node() {
   esac
 }
 
-# The version of the C library, such as 2.36; none where it is not glibc, or there is no getconf to say so.
+# The version of glibc, such as 2.36; "none" if the C library is another one or getconf is missing.
 glibc_version() {
   { getconf GNU_LIBC_VERSION || echo none; } 2>/dev/null | sed 's/^glibc //'
 }
 
-# Refuses a system whose C library the database's and the HTTP library's binaries cannot be loaded with.
+# Rejects a system whose C library is too old for the binaries of the database and the HTTP library.
 require_glibc() {
   case $(glibc_version) in
     none) ;;
     *) is_older "$(glibc_version)" 2.34 || return 0 ;;
   esac
-  echo "topicd: no suitable system: topicd needs glibc 2.34 or later, like Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION says: $(glibc_version)" >&2
+  echo "topicd: this system is too old: topicd needs glibc 2.34 or later, as in Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION prints: $(glibc_version)" >&2
   return 1
 }
 
@@ -54,31 +54,31 @@ is_older() {
   [ "$1" != "$2" ] && [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
 
-# Whether going from version $1 to version $2 takes a restart. $3 and $4: the releases of which the one and the other say
-# that a primary from before them cannot go on (the file restart-before); empty where unknown.
+# Whether a change from version $1 to version $2 needs a restart. $3 and $4: the contents of their files restart-before, the
+# release whose workers an earlier primary cannot run; empty if unknown.
 needs_restart() {
   is_older "$1" "${4:-0}" || is_older "$2" "${3:-0}"
 }
 
-# The account, the settings file's owner and the kernel's setting. $1: the folder with sysusers.d and sysctl.d.
+# Sets up the account, the settings file's owner and the kernel setting. $1: the folder with sysusers.d and sysctl.d.
 prepare_machine() {
   systemd-sysusers "$1/sysusers.d/topicd.conf"
-  # Whoever runs further instances only may have deleted the file.
+  # The administrator of other instances may have deleted the file.
   for file in /etc/topicd /etc/topicd/topicd.env; do
     if [ -e "$file" ]; then chown root:topicd "$file"; fi
   done
   sysctl -q -p "$1/sysctl.d/60-topicd.conf" 2>/dev/null ||
-    echo 'topicd: net.ipv4.tcp_migrate_req could not be set: a reload may reset a few new connections' >&2
+    echo 'topicd: cannot set net.ipv4.tcp_migrate_req: a reload may reset a few new connections' >&2
 }
 
-# The instances that run, the first included.
+# The running instances, including topicd.service.
 running_instances() {
   systemctl list-units --plain --no-legend --state=active,reloading,activating 'topicd.service' 'topicd@*.service' |
     awk '{ print $1 }'
 }
 
-# Brings every running instance to the new build. $1: reload or restart. One that did not run, but tries to, is restarted,
-# and is no reason to fail.
+# Brings every running instance to the new build. $1: reload or restart. An instance that was still trying to start is
+# restarted; its failure is not an error.
 update_instances() {
   failed=
   for unit in $(running_instances); do
@@ -86,29 +86,29 @@ update_instances() {
       echo "topicd: systemctl $1 $unit" >&2
       systemctl "$1" "$unit" || failed="$failed $unit"
     else
-      systemctl restart "$unit" || echo "topicd: $unit was not running before, and does not start; this says why: journalctl -eu $unit" >&2
+      systemctl restart "$unit" || echo "topicd: $unit was not running before and failed to start; see journalctl -eu $unit" >&2
     fi
   done
   [ -z "$failed" ] && return 0
   for unit in $failed; do
-    echo "topicd: the new version is installed, but $unit is not running it; this says why: journalctl -eu $unit" >&2
+    echo "topicd: the new version is installed, but $unit is not running it; see journalctl -eu $unit" >&2
   done
   return 1
 }
 
-# Stops every instance, and their backups. Units of others may have names that begin alike.
+# Stops every instance and its backups. Units of other programs may have similar names.
 stop_instances() {
   systemctl stop topicd-backup.timer 'topicd-backup@*.timer' topicd-backup.service 'topicd-backup@*.service' \
     'topicd@*.service' topicd.service || true
 }
 
-# Disables further instances and timers.
+# Disables instances and timers other than topicd.service.
 forget_instances() {
   rm -f /etc/systemd/system/*.wants/topicd@*.service
   rm -f /etc/systemd/system/*.wants/topicd-backup.timer /etc/systemd/system/*.wants/topicd-backup@*.timer
 }
 
-# What is enabled beside topicd.service: further instances and timers.
+# Enabled units other than topicd.service: instances and timers.
 enabled_units() {
   for link in /etc/systemd/system/*.wants/topicd@*.service /etc/systemd/system/*.wants/topicd-backup.timer \
     /etc/systemd/system/*.wants/topicd-backup@*.timer; do
@@ -116,13 +116,13 @@ enabled_units() {
   done
 }
 
-# Deletes settings and topics, and says so; backups stay. $1: a file of another installation, which may use them too; $2:
-# what that is. The program may have been removed long ago, so a lock on the topics counts, too.
+# Deletes settings and topics, with a message; backups stay. $1: a file of another installation, which may also use them; $2:
+# the name of that installation. The program may have been removed long ago, so a lock on the topics also counts.
 purge_directories() {
   for directory in /etc/topicd /var/lib/topicd /var/lib/topicd@*/data; do
     [ -e "$directory" ] || continue
     if [ -e "$1" ] || { [ -e "$directory/lock" ] && ! flock --nonblock "$directory/lock" true; }; then
-      echo "topicd: kept: $directory: $2 uses it" >&2
+      echo "topicd: kept: $directory, which $2 uses" >&2
       continue
     fi
     if [ -L "$directory" ]; then
@@ -133,7 +133,7 @@ purge_directories() {
     echo "topicd: deleting $directory ($(du -sh "$directory" | cut -f 1))" >&2
     if [ -L "$directory/topics" ]; then echo "topicd: kept: $(readlink -f "$directory/topics")" >&2; fi
     rm -rf "$directory" 2>/dev/null || find "$directory" -mindepth 1 -delete 2>/dev/null ||
-      echo "topicd: kept: mount points in $directory, empty" >&2
+      echo "topicd: kept: empty mount points in $directory" >&2
   done
   for directory in /var/lib/topicd-backups /var/lib/topicd@*/backups; do
     [ -e "$directory" ] || continue
@@ -143,12 +143,12 @@ purge_directories() {
   rmdir /var/lib/topicd@* 2>/dev/null || true
 }
 
-# Whether the service has had a store, so that there may be API keys.
+# Whether the service has a store, in which case API keys may exist.
 has_store() {
   [ -e /var/lib/topicd/topics ]
 }
 
-# What to do after a first installation. $1: the command.
+# Prints the next step after a first installation. $1: the command.
 say_next_step() {
   systemctl --quiet is-active topicd.service || return 0
   echo 'topicd: the service is running. Next, create an API key; its token is shown only once:'

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Installs this release from its folder under /opt, upgrades to it, or rolls back to it: /opt/topicd is a link to the
-# release in use. Running instances are reloaded, or restarted where a release says so.
+# release in use. Running instances are reloaded, or restarted if a release requires that.
 set -eu
 #include common.sh
 
 [ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
-[ -d /run/systemd/system ] || { echo "topicd: no systemd runs here; without it, start $(dirname "$0")/bin/topicd serve yourself" >&2; exit 1; }
+[ -d /run/systemd/system ] || { echo "topicd: systemd is not running; start $(dirname "$0")/bin/topicd serve manually" >&2; exit 1; }
 release=$(cd "$(dirname "$0")" && pwd -P)
-[ "$(dirname "$release")" = "$(cd /opt && pwd -P)" ] || { echo "topicd: unpack the release in /opt: it is in $(dirname "$release")" >&2; exit 1; }
+[ "$(dirname "$release")" = "$(cd /opt && pwd -P)" ] || { echo "topicd: the release is in $(dirname "$release"); unpack it in /opt" >&2; exit 1; }
 if [ -e /opt/topicd ] && [ ! -L /opt/topicd ]; then
   echo 'topicd: /opt/topicd is a folder and not a link: move it away, then try again' >&2
   exit 1
@@ -19,8 +19,8 @@ fi
 require_glibc
 find_node
 version_of() { "$node" -p 'require(process.argv[1]).version' "$1/package.json"; }
-# What runs now, or none, and what it says about restarts: kept until every instance runs this release, so that an
-# installation that was broken off can be repeated.
+# The former release, or none, and its restart-before: kept until every instance runs this release, so that an interrupted
+# installation can be repeated.
 notes=/opt/.topicd-upgrade
 if [ ! -e "$notes" ]; then
   if [ -e /opt/topicd/package.json ]; then
@@ -41,8 +41,8 @@ install -D -m 644 "$release/system/topicd.8" /usr/local/share/man/man8/topicd.8
 [ -e /etc/topicd/topicd.env ] || install -D -m 640 "$release/system/topicd.env" /etc/topicd/topicd.env
 prepare_machine "$release/system"
 
-# Other folders under /opt may have such names, too, so uninstall goes by this list. The release in use belongs to it, as the
-# first one kept no list.
+# Other folders under /opt may have similar names, so uninstall uses this list. It includes the release in use because the
+# first release kept no list.
 {
   cat /opt/.topicd-installed 2>/dev/null || true
   if [ -L /opt/topicd ]; then basename "$(readlink /opt/topicd)"; fi
@@ -58,7 +58,7 @@ if [ "$former" = none ]; then
   systemctl enable topicd.service
   had_store=$(has_store && echo yes || true)
   for unit in topicd.service $(enabled_units); do
-    systemctl start "$unit" || echo "topicd: $unit does not start; this says why: journalctl -eu $unit" >&2
+    systemctl start "$unit" || echo "topicd: $unit failed to start; see journalctl -eu $unit" >&2
   done
 elif needs_restart "$former" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
   update_instances restart

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs topicd with a Node.js that suits it.
+# Runs topicd with a suitable Node.js.
 set -eu
 #include common.sh
 
-# The program is beside the folder of this file, after links to the file itself; links to its folders are kept, so that a
-# reload finds the build that they point to by then.
+# The program is next to this file's folder. Links to the file itself are resolved; links to its folders are kept, so that a
+# reload finds the build that they lead to by then.
 self=$0
 while [ -L "$self" ]; do
   target=$(readlink "$self")
@@ -13,7 +13,7 @@ done
 program=$(cd "$(dirname "$self")/.." && pwd)
 
 find_node "$(command -v node || true)"
-# Who names other settings means another service, with another data directory.
+# Other settings mean another service with another data directory.
 names_settings() {
   [ -n "${TOPICD_SETTINGS+set}" ] && return 0
   for word; do
@@ -24,7 +24,7 @@ names_settings() {
 
 if [ -e /etc/topicd/topicd.env ] && ! names_settings "$@"; then
   export TOPICD_DATA="${TOPICD_DATA-/var/lib/topicd}"
-  # Not for a reload: the service reads its own settings then, and says what is wrong with them.
+  # Not for a reload: the service then reads its own settings, and reports their problems.
   if [ "${1-}" != reload ]; then export TOPICD_SETTINGS=/etc/topicd/topicd.env; fi
 fi
 exec "$node" --preserve-symlinks --preserve-symlinks-main "$program/dist/main.js" "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prepares the machine, and starts the service or brings it to the new build. $2: the version that was configured before.
+# Prepares the machine, and starts the service or brings it to the new build. $2: the version configured before.
 set -eu
 #include common.sh
 
@@ -18,11 +18,11 @@ if deb-systemd-helper --quiet was-enabled topicd.service; then deb-systemd-helpe
 deb-systemd-helper update-state topicd.service >/dev/null
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload
-# Unknown after a restart of the machine within the installation; then what is enabled runs already.
+# The kind is unknown if the machine was restarted during the installation; enabled units are then already running.
 if [ "$(cat /run/topicd-upgrade/kind 2>/dev/null || echo install)" = install ]; then
   had_store=$(has_store && echo yes || true)
   for unit in topicd.service $(enabled_units); do
-    deb-systemd-invoke start "$unit" || echo "topicd: $unit does not start; this says why: journalctl -eu $unit" >&2
+    deb-systemd-invoke start "$unit" || echo "topicd: $unit failed to start; see journalctl -eu $unit" >&2
   done
   rm -rf /run/topicd-upgrade
   [ "$had_store" = yes ] || say_next_step topicd

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A removal keeps settings, topics and backups. A purge deletes settings and topics, and says so; backups stay.
+# A removal keeps settings, topics and backups. A purge deletes settings and topics, with a message; backups stay.
 set -eu
 #include common.sh
 

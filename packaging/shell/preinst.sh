@@ -1,21 +1,21 @@
 #!/bin/sh
-# Refuses before anything is unpacked, and notes what postinst cannot know: whether this is an upgrade, since a package
-# that was removed, but not purged, has a former version too; and what the installed release says about restarts.
+# Rejects an unsuitable system before anything is unpacked, and notes what postinst cannot find out: whether this is an
+# upgrade, because a package that was removed but not purged also has a former version; and the installed restart-before.
 set -eu
 #include common.sh
 
 case $1 in install | upgrade) ;; *) exit 0 ;; esac
 for file in /opt/topicd/dist /etc/systemd/system/topicd.service /usr/local/bin/topicd; do
-  # On an upgrade they are the administrator's own changes.
+  # On an upgrade, these files are the administrator's own changes.
   [ "$1" = install ] || break
   [ -f "$file" ] || [ -d "$file" ] || continue
-  echo "topicd: $file belongs to an installation without dpkg and would hide this one: remove it first" >&2
-  echo 'topicd: docs/install.md, "Common tasks", says how; settings and topics stay' >&2
+  echo "topicd: $file belongs to an installation without dpkg and would hide this one: remove that installation first" >&2
+  echo 'topicd: see docs/install.md, "Common tasks"; settings and topics stay' >&2
   exit 1
 done
 require_glibc
 find_node
-# What an installation that failed half-way has noted still counts: the same build is still running.
+# The notes of an installation that failed halfway are still valid: the same build is still running.
 if [ -e /run/topicd-upgrade/kind ]; then exit 0; fi
 mkdir -p /run/topicd-upgrade
 echo "$1" >/run/topicd-upgrade/kind

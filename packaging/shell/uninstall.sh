@@ -1,6 +1,6 @@
 #!/bin/sh
-# Removes every release that was installed, and all that their installation made. Settings, topics and backups stay; with --purge,
-# settings and topics are deleted too, which it says, and nothing is left but backups.
+# Removes every installed release and all files of their installation. Settings, topics and backups stay. With --purge,
+# settings and topics are also deleted, with a message, and only backups stay.
 set -eu
 #include common.sh
 
@@ -12,7 +12,7 @@ case ${1-} in
   *) echo "topicd: unexpected argument $1; the only one is --purge" >&2; exit 2 ;;
 esac
 
-# The shell reads all of a function before it runs it: this file is among those that are removed.
+# A function, because the shell reads all of it before it runs: this file is also removed.
 uninstall() {
   stop_instances 2>/dev/null
   rm -f /etc/systemd/system/*.wants/topicd.service
@@ -36,7 +36,7 @@ uninstall() {
     rm -rf /etc/systemd/system/topicd-backup.*.d /etc/systemd/system/topicd-backup@*.d
     rm -f /var/lib/systemd/timers/stamp-topicd-backup.timer /var/lib/systemd/timers/stamp-topicd-backup@*.timer
     purge_directories /usr/lib/topicd/dist 'the Debian package'
-    # While the account owns anything, its number must not be given to another.
+    # While the account owns any file, its number must not be reused.
     if [ -z "$(ls -d /etc/topicd /var/lib/topicd* 2>/dev/null)" ]; then userdel topicd; fi
   else
     echo 'topicd: kept: settings in /etc/topicd, topics in /var/lib/topicd, backups in /var/lib/topicd-backups' >&2

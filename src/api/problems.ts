@@ -1,9 +1,9 @@
 /**
- * Every answer that is not a 200: one closed table of codes, statuses and wordings. docs/api.md lists it; a test keeps
- * the two in step. Codes are stable, and clients may match on them; wordings may improve.
+ * Every response other than 200: one closed table of codes, statuses and wordings. A test compares it with docs/api.md.
+ * Codes are stable, and clients may match on them; wordings may improve.
  *
- * A wording is one sentence: what is wrong, where, what is allowed. `{…}` is filled in where the problem is found,
- * always in the same words. No message contains a stack trace or a token.
+ * A wording states the fault and its place, then the remedy. `{…}` is filled in where the problem is found. No message
+ * contains a stack trace or a token.
  */
 
 /** `console` marks the codes of the console's own routes, which the API description leaves out. */
@@ -12,12 +12,12 @@ type Row = readonly [status: number, wording: string, of?: 'console']
 const table = {
   invalid_utf8: [400, 'The request body is not valid UTF-8.'],
   invalid_json: [400, 'The request body is not valid JSON: {problem}.'],
-  invalid_body: [400, 'The request body must be a JSON object, but it is {found}.'],
-  unknown_parameter: [400, 'Parameter "{name}" is not known here; allowed are {allowed}.'],
-  duplicate_parameter: [400, 'Parameter "{name}" is given more than once; each may be given once.'],
+  invalid_body: [400, 'The request body must be a JSON object, not {found}.'],
+  unknown_parameter: [400, 'Unknown parameter "{name}"; allowed parameters: {allowed}.'],
+  duplicate_parameter: [400, 'Parameter "{name}" appears more than once.'],
   missing_parameter: [400, 'Parameter "{name}" is missing; {allowed}.'],
-  invalid_parameter: [400, 'Parameter "{name}" is {found}; {allowed} is allowed.'],
-  path_or_selector: [400, 'Exactly one of the parameters {allowed} is required, but {found} given.'],
+  invalid_parameter: [400, 'Parameter "{name}" {problem}.'],
+  path_or_selector: [400, 'Give exactly one of {allowed}; this request has {found}.'],
   invalid_path: [400, 'Parameter "{name}" {problem}.'],
   invalid_selector: [400, 'Parameter "selector" {problem}.'],
   invalid_property: [400, 'Property "{name}" {problem}.'],
@@ -27,67 +27,67 @@ const table = {
   incompatible_properties: [400, 'The topic at the path "{path}" exists with different properties.'],
   not_a_number: [
     400,
-    'The topic at the path "{path}" cannot be incremented: its value is not a number, or has or would have more than {digits} digits.',
+    'The topic at the path "{path}" cannot be incremented: its value is not a number, or the old or new value has more than {digits} digits.',
   ],
   invalid_framing: [
     400,
-    'It is unclear where the request begins or ends; one content-length, in bytes, or "transfer-encoding: chunked" alone, is allowed.',
+    'It is ambiguous where the request starts or ends; send either one content-length, in bytes, or "transfer-encoding: chunked".',
   ],
-  unauthorized: [401, 'A known API key is required, in the header "authorization: Apikey <API_KEY>", but {found}.'],
+  unauthorized: [
+    401,
+    'Missing or invalid API key: {found}. Send a valid key in the header "authorization: Apikey <API_KEY>".',
+  ],
   forbidden_operation: [403, 'This API key may not {operation}.'],
-  forbidden_path: [403, 'This API key may not touch topics outside its subtrees.'],
+  forbidden_path: [403, 'This API key may not access topics outside its subtrees.'],
   cross_origin: [
     403,
-    'Only the console itself may send this request, but it comes from a page of another origin; a proxy must leave the header "host" as it is.',
+    'Only the console may send this request, but it comes from a page of another origin; a proxy must not change the header "host".',
     'console',
   ],
-  unknown_route: [404, 'There is no such route; the routes are {allowed}.'],
+  unknown_route: [404, 'Unknown route; the routes are {allowed}.'],
   method_not_allowed: [405, 'This route accepts only {allowed}.'],
   length_required: [
     411,
-    'The request needs a content-length, or "transfer-encoding: chunked"; the connection is closed.',
+    'The request needs a content-length or "transfer-encoding: chunked"; the connection is closed.',
   ],
-  body_too_large: [413, 'The request body is larger than the {bytes} bytes allowed.'],
-  line_too_long: [400, 'The line is longer than the {bytes} bytes allowed.'],
-  invalid_upload: [400, 'An upload has one operation on each line, but this body {problem}; nothing was stored.'],
+  body_too_large: [413, 'The request body is larger than the limit of {bytes} bytes.'],
+  line_too_long: [400, 'The line is longer than the limit of {bytes} bytes.'],
+  invalid_upload: [400, 'An upload must have one operation per line, but this body {problem}; nothing was stored.'],
   upload_refused: [
     400,
-    'The service refused {refused} of the operations in this upload and applied the other {durable}.',
+    'The service rejected {rejected} of the operations in this upload and applied the other {durable}.',
   ],
   unsatisfied_constraint: [
     409,
-    'The constraint does not hold: at the path "{path}" there is {found}; nothing was changed.',
+    'Constraint not satisfied: there is {found} at the path "{path}"; nothing was changed.',
   ],
   key_conflict: [409, 'Nothing was changed: {problem}.', 'console'],
-  since_gone: [410, 'What changed since then is no longer known, or was lost; begin again without "since".'],
-  unsupported_media_type: [415, 'The content-type must be application/json; for a batch also application/x-ndjson.'],
+  since_gone: [410, 'The changes after this token are no longer available; start over without "since".'],
+  unsupported_media_type: [415, 'The content-type must be application/json; a batch may also be application/x-ndjson.'],
   unsupported_encoding: [415, 'The content-encoding "{found}" is not supported; send the body without an encoding.'],
-  expectation_failed: [
-    417,
-    'The only supported expectation is "100-continue"; repeat the request without an "expect" header.',
-  ],
+  expectation_failed: [417, 'The only supported expectation is "100-continue"; retry without an "expect" header.'],
   too_many_requests: [
     429,
-    'This API key has exceeded its rate; try again after the number of seconds in the header "retry-after".',
+    'This API key has exceeded its rate; retry after the number of seconds in the header "retry-after".',
   ],
-  internal_error: [500, 'An unexpected error occurred in the service; its log says more.'],
-  draining: [503, 'This worker is stopping; connect again.'],
-  overloaded: [503, 'The service is overloaded; try again later.'],
-  store_unavailable: [503, 'The store cannot be reached at the moment; nothing was changed; try again later.'],
+  internal_error: [500, 'An unexpected error occurred in the service; see its log.'],
+  draining: [503, 'This worker is shutting down; reconnect.'],
+  overloaded: [503, 'The service is overloaded; retry later.'],
+  store_unavailable: [503, 'The store is unavailable, and nothing was changed; retry later.'],
   write_conflict: [
     503,
-    'Too many concurrent writes to one topic, or too many long values to compare at once; nothing was changed, except that a removal by selector may be partly done; try again, perhaps with fewer operations.',
+    'Too many concurrent writes to one topic, or too many long values to compare in one request. Nothing was changed, but a removal by selector may be partial. Retry, with fewer operations if this persists.',
   ],
   unknown_outcome: [
     503,
-    'The store was lost during the commit, so the write may or may not have happened; repeating it is safe, unless it is an increment.',
+    'Contact with the store was lost during the commit, so the write may or may not have been applied. Retrying is safe unless it is an increment.',
   ],
-  console_unavailable: [503, 'The service cannot answer this at the moment: {problem}.', 'console'],
-  upload_timed_out: [408, 'Nothing of the upload has arrived for a minute; go on where it ended.'],
-  timed_out: [503, 'The request took too long, and a write may or may not have happened; ask for less at a time.'],
+  console_unavailable: [503, 'The service cannot do this at the moment: {problem}.', 'console'],
+  upload_timed_out: [408, 'No upload data arrived for a minute; resume after the last counted line.'],
+  timed_out: [503, 'The request took too long, and a write may or may not have been applied. Request less at a time.'],
   disk_nearly_full: [
     507,
-    'The disk is nearly full, so writes that add bytes are refused; fetch still works, and remove works until it is full.',
+    'The disk is nearly full, so writes that add bytes are rejected; fetch still works, and remove works until the disk is full.',
   ],
 } as const satisfies Record<string, Row>
 
@@ -102,22 +102,22 @@ export interface Problem {
   readonly code: ProblemCode
   readonly status: number
   readonly message: string
-  /** The index of the refused operation in a batch. */
+  /** The index of the rejected operation in a batch. */
   readonly operation?: number
 }
 
-/** Reading a member costs less than asking for it by `in`. */
+/** Reading a member is cheaper than testing for it with `in`. */
 export function isProblem(parsed: object | string | undefined): parsed is Problem {
   return typeof parsed === 'object' && (parsed as Partial<Problem>).status !== undefined
 }
 
-/** For the check of docs/api.md, and for the API description. */
+/** For the test of docs/api.md and for the API description. */
 export const problemTable: Readonly<Record<ProblemCode, Row>> = table
 
-/** The longest part of a caller's text that a message repeats, in UTF-16 units: enough to recognise it. */
+/** The maximum length of a caller's text in a message, in UTF-16 units: enough to recognise it. */
 const blankUnitsMax = 200
 
-/** @param blanks a text for every `{…}` of the code's wording; long ones are shortened */
+/** @param blanks a value for every `{…}` of the code's wording; long ones are shortened */
 export function problem<Code extends ProblemCode>(
   code: Code,
   ...[blanks]: [Blanks<(typeof table)[Code][1]>] extends [never]
@@ -131,7 +131,12 @@ export function problem<Code extends ProblemCode>(
 }
 
 export function invalidParameter(name: string, found: string, allowed: string): Problem {
-  return problem('invalid_parameter', { name, found, allowed })
+  return wrongParameter(name, `must be ${allowed}, not ${found}`)
+}
+
+/** @param reason as a clause that follows the parameter's name */
+export function wrongParameter(name: string, reason: string): Problem {
+  return problem('invalid_parameter', { name, problem: reason })
 }
 
 export function shorten(text: string, unitsMax: number): string {

@@ -245,7 +245,7 @@ export class Keyring {
   readonly #onUnreadable = (name: string, problem: string): void => {
     if (this.#unreadable.has(name)) return
     this.#unreadable.add(name)
-    this.onFailure(new Error(`API key "${name}" is refused: ${problem}; topicd keys revoke ${name} removes it`))
+    this.onFailure(new Error(`API key "${name}" is rejected: ${problem}; topicd keys revoke ${name} removes it`))
   }
 
   readonly #report = (error: unknown): void => {

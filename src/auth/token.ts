@@ -68,10 +68,10 @@ function readStart(file: string): string {
 function tokenProblem(token: string): string | undefined {
   if (token === '') return 'is missing: the file is empty'
   if (token.length > tokenFileBytesMax) return `is longer than ${tokenFileBytesMax} characters`
-  if (!tokenForm.test(token)) return 'has characters that are no letters, digits, or any of . _ ~ + / - ='
+  if (!tokenForm.test(token)) return 'has characters other than letters, digits and . _ ~ + / - ='
   const bitsEach = /^[0-9a-f]+$/i.test(token) ? 4 : 6
   const isShort = token.length * bitsEach < guessBitsMin || new Set(token).size < distinctMin
   return isShort
-    ? `can be guessed: it needs ${guessBitsMin} random bits, such as those of "openssl rand -hex 32"`
+    ? `can be guessed: it needs ${guessBitsMin} random bits, for example from "openssl rand -hex 32"`
     : undefined
 }

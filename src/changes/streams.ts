@@ -29,12 +29,12 @@ const retryMsMax = 5000
 
 /** Reasons for the end of a stream: codes for programs, messages for people. */
 const ends = {
-  rotated: 'The stream has lasted long enough; go on with the last id.',
-  draining: 'This worker is stopping; go on with the last id.',
+  rotated: 'This stream has reached its maximum duration; reconnect with the last event id.',
+  draining: 'This worker is shutting down; reconnect with the last event id.',
   unauthorized: 'The API key of this stream is no longer valid.',
-  access_changed: 'The rights of this API key have changed; begin again without an id.',
-  since_gone: 'What changed since then is no longer known; begin again without an id.',
-  store_unavailable: 'The store cannot be reached at the moment; go on with the last id, later.',
+  access_changed: 'The permissions of this API key have changed; start over without an event id.',
+  since_gone: 'The changes after this event id are no longer available; start over without one.',
+  store_unavailable: 'The store is unavailable; reconnect later with the last event id.',
 } as const
 
 type EndCode = keyof typeof ends

@@ -48,7 +48,7 @@ function openLock(directory: string): number {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     const cure = forbidden.has(code)
-      ? '; it must belong to the account of the service, and a systemd unit must allow writing there'
+      ? "; it must belong to the service's account, and a systemd unit must allow writes to it"
       : ''
     throw new Error(`the data directory ${directory} cannot be used: ${message}${cure}`, { cause: error })
   }
@@ -60,7 +60,7 @@ export function exposure(directory: string): { readonly mode: string; readonly c
   const isOwn = uid === process.getuid?.()
   const isByGroup = !isOwn && (process.getgid?.() === gid || process.getgroups?.().includes(gid) === true)
   if ((mode & (isByGroup ? 0o007 : 0o077)) === 0) return undefined
-  const cure = isOwn ? 'chmod 700 keeps them out' : 'it should belong to this account, with mode 700'
+  const cure = isOwn ? 'run chmod 700 on it' : 'it should belong to this account, with mode 700'
   return { mode: (mode & 0o777).toString(8), cure }
 }
 
@@ -69,7 +69,7 @@ function tryLock(descriptor: number): boolean {
     stdio: ['ignore', 'ignore', 'pipe', descriptor],
   })
   if (error !== undefined)
-    throw new Error('the program flock (of util-linux) is needed to lock the data directory', { cause: error })
+    throw new Error('the program flock (package util-linux) is needed to lock the data directory', { cause: error })
   if (status !== 0 && status !== busyStatus) throw new Error(`flock failed: ${stderr.toString().trim()}`)
   return status === 0
 }

@@ -55,7 +55,7 @@ export class ExpirySweeper {
       for (const { path, problem } of refused)
         this.log.warn(
           { topic: path, reason: `its selector ${problem}` },
-          'remove clause refused; its policy is dropped',
+          'remove clause rejected; its policy is dropped',
         )
       for (const { path, message } of unreadable) this.#onUnreadable(path, message)
     } catch (error) {

@@ -49,7 +49,7 @@ export abstract class Life {
       await step()
       sendToParent(done)
     } catch (error) {
-      this.log.fatal({ err: error }, `${this.role} could not go on`)
+      this.log.fatal({ err: error }, `${this.role} cannot continue`)
       this.fail(error as Error, code)
     }
   }

@@ -64,7 +64,7 @@ async function holdUdp(type: 'udp4' | 'udp6', address: string, port: number): Pr
     await once(holder, 'listening')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    throw new PortHeld(`the UDP port ${port} is taken`, { cause: error })
+    throw new PortHeld(`the UDP port ${port} is in use`, { cause: error })
   }
 }
 
@@ -88,7 +88,7 @@ export function bracketed(host: string): string {
 function reasonOf(error: NodeJS.ErrnoException, port: number): string | undefined {
   const { code } = error
   if (error instanceof PortHeld)
-    return `${error.message}, which topicd also reserves so that no second service shares its port (${code})`
+    return `${error.message}, which topicd also reserves, so that no second service shares its port (${code})`
   switch (code) {
     case 'EADDRINUSE':
       return 'another process is listening there (EADDRINUSE)'

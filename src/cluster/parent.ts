@@ -30,7 +30,7 @@ export async function respondToParent(
 ): Promise<void> {
   try {
     // Another process may have responded by now, and the key may have changed again.
-    if (machineMs() > untilMs) throw new NothingDone('the request came too late')
+    if (machineMs() > untilMs) throw new NothingDone('the request arrived too late')
     if (store === undefined) throw new Error('the store is not open')
     sendToParent({ kind: 'response', id, response: await keyResponse(store, request) })
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * What a command is, and how its arguments are parsed and checked, for all commands alike. The parsing is strict:
- * anything unknown, repeated, missing, superfluous or out of bounds is a `UsageError`, before anything is done.
+ * The type of a command, and the parsing of its arguments, which all commands share. The parsing is strict: before anything
+ * is done, an unknown, repeated, missing, superfluous or out-of-bounds argument is a `UsageError`.
  */
 import { parseArgs } from 'node:util'
 import { suggestion } from '../base/nearest.js'
@@ -23,20 +23,20 @@ export interface Command<Flags extends Settings = Settings> {
   readonly details: string
   /** The names of its arguments, each required unless `operandsOptional`. */
   readonly operands: readonly string[]
-  /** A missing operand is the empty text. */
+  /** A missing operand is the empty string. */
   readonly operandsOptional?: true
-  /** Taken as flags. */
+  /** Settings that it accepts as flags. */
   readonly settings: readonly SettingName[]
   /** Its own flags, which have no environment variables. */
   readonly flags: Flags
-  /** Does all of the work; the exit code is 0 unless it sets another or throws. */
+  /** Does all the work; the exit code is 0 unless `run` sets another or throws. */
   run(call: Call<Flags>): Promise<void>
 }
 
-/** The arguments of a command: its flags as values, the settings still as texts, which settings/config.ts parses. */
+/** The arguments of a command: its flags as values, its settings as strings that settings/config.ts parses. */
 interface Call<Flags extends Settings> {
   readonly settings: GivenSettings
-  /** A flag that was not given has its default; without one it is undefined, or the empty list. */
+  /** A flag that is not given has its default; without a default it is undefined, or an empty list. */
   readonly flags: { readonly [Name in keyof Flags]: FlagValue<Flags[Name]> }
   readonly operand: (name: string) => string
 }
@@ -45,7 +45,7 @@ type FlagValue<Row extends Setting> = Row extends { readonly isList: true }
   ? readonly ValueOf<Row>[]
   : ValueOf<Row> | (Row extends { readonly default: '' } ? undefined : never)
 
-/** A command, whose flags give `run` its types. */
+/** Returns the command unchanged: the types of `run` follow from its flags. */
 export function command<const Flags extends Settings>(described: Command<Flags>): Command<Flags> {
   return described
 }
@@ -55,14 +55,14 @@ export const storeSettings = ['data', 'store', 'settings'] as const satisfies re
 export const allowUnfinished = {
   kind: 'switch',
   default: 'false',
-  help: 'the last line of an export may be missing, or count lines that were left out',
+  help: 'accept an export whose last line is missing or counts other lines',
 } as const satisfies Setting
 
 export function settingsOf({ settings }: Command): Settings {
   return Object.fromEntries(settings.map((name) => [name, settingTable[name]]))
 }
 
-/** @param args without the command's name @throws UsageError when one is wrong */
+/** @param args without the command's name @throws UsageError if one is invalid */
 export function parseCall<Flags extends Settings>(command: Command<Flags>, args: readonly string[]): Call<Flags> {
   const known: Settings = { ...settingsOf(command), ...command.flags }
   const { given, operands } = argumentsOf(args, known)
@@ -71,7 +71,7 @@ export function parseCall<Flags extends Settings>(command: Command<Flags>, args:
   for (const [name, row] of Object.entries(known)) {
     const texts = given.get(name) ?? []
     if (texts.length > 1 && row.isList !== true) {
-      throw new UsageError(`--${name} is given ${texts.length} times; it may be given once`)
+      throw new UsageError(`--${name} appears ${texts.length} times; give it once`)
     }
     if (name in command.flags) flags[name] = flagValue(name, row, texts)
     else for (const text of texts) settings[name] = text
@@ -79,13 +79,13 @@ export function parseCall<Flags extends Settings>(command: Command<Flags>, args:
   checkOperands(command, operands)
   return {
     settings,
-    // Each has the value that its row says.
+    // Each value has the type that its row states.
     flags: flags as Call<Flags>['flags'],
     operand: (name) => operands[command.operands.indexOf(name)] ?? '',
   }
 }
 
-/** @throws UsageError when one is wrong */
+/** @throws UsageError if one is invalid */
 function flagValue(name: string, row: Setting, texts: readonly string[]): unknown {
   const all = texts.length > 0 || row.default === '' ? texts : [row.default]
   const values = all.map((text) => {
@@ -104,7 +104,7 @@ function argumentsOf(args: readonly string[], known: Settings): { given: Map<str
       { type: kind === 'switch' ? 'boolean' : 'string' } as const,
     ]),
   )
-  // Not strict: the messages of strict parsing suggest no flag.
+  // Not strict: the errors of strict parsing suggest no flag.
   const { tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
   const given = new Map<string, string[]>()
   const operands: string[] = []
@@ -128,7 +128,7 @@ function unknownFlag(typed: string, known: Settings): UsageError {
 function requireValue(rawName: string, value: string | undefined, inlineValue: boolean | undefined): void {
   if (value === undefined) throw new UsageError(`${rawName} needs a value`)
   if (inlineValue !== true && /^-./.test(value)) {
-    throw new UsageError(`${rawName} needs a value; one that begins with "-" is written ${rawName}=${value}`)
+    throw new UsageError(`${rawName} needs a value; if the value starts with "-", write ${rawName}=${value}`)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a command line names: a command, help, or the version. A command's code is loaded on demand: `serve` runs the
- * primary, which must not load the engines that other commands import. Nothing here prints or ends the process.
+ * Finds the target of a command line: a command, help or the version. A command's code is loaded on demand: `serve` runs
+ * the primary, which must not load the engines that other commands import. Nothing here prints or exits.
  */
 import { suggestion } from '../base/nearest.js'
 import { version } from '../base/version.js'
@@ -40,20 +40,20 @@ interface Found {
 
 const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), 'help', 'version']
 
-/** The actions of a command that has several, such as keys. */
+/** The actions of a group of commands, such as `keys`. */
 function actionsOf(group: string): readonly string[] {
   return names.filter((name) => name.startsWith(`${group} `)).map((name) => name.slice(group.length + 1))
 }
 
-/** @throws UsageError when the first words name no command */
+/** @throws UsageError if the first words name no command */
 function findCommand([first = '', second]: readonly string[]): Found {
   const single = commands.get(first)
   if (single !== undefined) return { name: first, load: single }
-  if (first.startsWith('-')) throw new UsageError(`unknown flag ${redacted(first)}; the command comes first`)
+  if (first.startsWith('-')) throw new UsageError(`unknown flag ${redacted(first)}; give the command first`)
   const actions = actionsOf(first)
   if (actions.length === 0) throw new UsageError(`unknown command ${quoted(first)}${suggestion(first, firstWords)}`)
   if (second === undefined || second.startsWith('-'))
-    throw new UsageError(`${first} needs one of ${actions.join(', ')}`)
+    throw new UsageError(`${first} needs an action: ${actions.join(', ')}`)
   const name = `${first} ${second}`
   const load = commands.get(name)
   if (load === undefined) throw new UsageError(`unknown command ${quoted(name)}${suggestion(name, names)}`)
@@ -66,11 +66,11 @@ async function overview(group: string): Promise<string> {
   return overviewHelp(Object.fromEntries(loaded), group)
 }
 
-/** @param words a command or a group, with anything after it; none for all commands */
+/** @param words a command or a group, and any further words; empty for all commands */
 async function helpFor(words: readonly string[]): Promise<string> {
   const [first, ...others] = words
   if (first === undefined) return overview('')
-  // These two have no flags, so the list says everything about them.
+  // These two have no flags, so the list describes them completely.
   if (others.length === 0 && ['help', 'version'].includes(first)) return overview('')
   if (others.length === 0 && actionsOf(first).length > 0) return overview(first)
   const { name, load } = findCommand(words)
@@ -82,7 +82,7 @@ function isHelpRequested(words: readonly string[]): boolean {
   return (flagsEnd < 0 ? words : words.slice(0, flagsEnd)).some((word) => word === '--help' || word === '-h')
 }
 
-/** Returns the help or the version that a command line requests; undefined if it names a command. @throws UsageError */
+/** Returns the help or version text that a command line requests; undefined for a command. @throws UsageError */
 export async function textFor(words: readonly string[]): Promise<string | undefined> {
   const [first, ...rest] = words
   if (first === 'help' || isHelpRequested(words)) {
@@ -102,7 +102,7 @@ export async function textFor(words: readonly string[]): Promise<string | undefi
 /**
  * Runs the command that a command line names.
  *
- * @throws UsageError when the arguments, the environment or the settings file are wrong; another Error when the command
+ * @throws UsageError if the arguments, the environment or the settings file are invalid; another Error if the command
  *   fails
  */
 export async function runCommand(words: readonly string[]): Promise<void> {
@@ -115,7 +115,7 @@ function wordsAfter(words: readonly string[], { name }: Found): readonly string[
   return words.slice(name.split(' ').length)
 }
 
-/** Returns the command that shows help about the command line. */
+/** Returns the command that shows the help for a command line. */
 export function helpHint(words: readonly string[]): string {
   const known = [words.slice(0, 2).join(' '), ...words.slice(0, 1)].find(
     (name) => commands.has(name) || actionsOf(name).length > 0,

@@ -1,10 +1,10 @@
-/** The help: the list of all commands, and the page of each. No line is wider than a terminal of 80 columns. */
+/** The help: the list of all commands, and a page for each. Lines fit a terminal of 80 columns. */
 import { environmentName, type Setting, type Settings } from '../settings/table.js'
 import { type Command, settingsOf } from './command.js'
 
 const columnsMax = 80
 
-/** @param commands by name, in the order of the list @param group the first word of those to list; empty for all */
+/** @param commands by name, in the order of the list @param group lists only commands with this first word; empty for all */
 export function overviewHelp(commands: Readonly<Record<string, Command>>, group: string): string {
   const listed: readonly (readonly [string, string])[] = [
     ...Object.entries(commands)
@@ -12,8 +12,8 @@ export function overviewHelp(commands: Readonly<Record<string, Command>>, group:
       .map(([name, { operands, summary }]) => [[name, ...operands].join(' '), summary] as const),
     ...(group === ''
       ? ([
-          ['help [COMMAND]', 'this list; or one command and its flags'],
-          ['version', 'the version'],
+          ['help [COMMAND]', 'shows this list, or one command and its flags'],
+          ['version', 'shows the version'],
         ] as const)
       : []),
   ]
@@ -26,7 +26,7 @@ Commands:
 ${lines.join('\n')}
 
 "topicd help COMMAND" and "topicd COMMAND --help" describe one command and its
-flags; "topicd help serve" lists every setting.
+flags. "topicd help serve" lists every setting.
 `
 }
 
@@ -52,7 +52,7 @@ function flagLines(settings: Settings, variable?: (name: string) => string): str
     .map(([name, setting]) => {
       const flag = setting.kind === 'switch' ? `--${name}` : `--${name} ${setting.value ?? 'N'}`
       const head = `  ${flag.padEnd(27)} ${variable?.(name) ?? ''}`.trimEnd()
-      // The help of a command's own flag says what happens without it.
+      // The help text of a command's own flag states its default.
       const bounds = setting.default === '' && variable === undefined ? '' : ` (${boundsText(setting)})`
       return `${head}\n${wrapped(`${setting.help}${bounds}`, 6)}`
     })

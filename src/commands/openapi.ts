@@ -6,7 +6,7 @@ import { command } from './command.js'
 import { print } from './stdout.js'
 
 export const openapi = command({
-  summary: 'prints the OpenAPI 3.1 description of the routes',
+  summary: 'prints the OpenAPI 3.1 description of the API',
   details: 'The admin listener serves it as /openapi.json.',
   operands: [],
   settings: ['base-path', 'page-size-max', 'batch-operations-max', 'settings'],

@@ -1,4 +1,4 @@
-/** A progress bar on standard error, for a person at a terminal; without one nothing is shown. */
+/** A progress bar on standard error, shown only if that is a terminal. */
 import { Presets, SingleBar } from 'cli-progress'
 import { progressIn } from '../cluster/control/protocol.js'
 import type { ProgressLine } from '../tools/tool-messages.js'
@@ -7,10 +7,10 @@ export class Progress {
   #bar: SingleBar | undefined
   #step = ''
 
-  /** @param size the final `done`, for a tool that cannot know it */
+  /** @param size the final value of `done`, for a tool that does not know it */
   constructor(private readonly size?: number) {}
 
-  /** Shows a line about progress; false for any other line. */
+  /** Shows a progress line; returns false for any other line. */
   take(line: string): boolean {
     const progress = progressIn(line)
     if (progress !== undefined && process.stderr.isTTY) this.#show(progress)

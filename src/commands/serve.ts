@@ -4,8 +4,8 @@ import { settingNames } from '../settings/table.js'
 import { command } from './command.js'
 
 export const serve = command({
-  summary: "serves a data directory's topics until SIGTERM",
-  details: 'SIGHUP rereads the settings file and replaces the workers one by one.',
+  summary: 'serves the topics of a data directory until SIGTERM',
+  details: 'SIGHUP rereads the settings file and replaces the workers one at a time.',
   operands: [],
   settings: settingNames,
   flags: {},

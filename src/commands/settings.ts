@@ -1,6 +1,6 @@
 /**
- * `topicd settings`: what `serve` would use with the same flags, environment and settings file, and where each value
- * comes from; or everything that would keep it from starting. It changes nothing, so it can run while the service runs.
+ * `topicd settings`: the values that `serve` would use with the same flags, environment and settings file, and the source of
+ * each; or every problem that would prevent a start. It changes nothing, so it can run alongside the service.
  */
 import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,9 +13,9 @@ import { command } from './command.js'
 import { print } from './stdout.js'
 
 export const settings = command({
-  summary: 'checks and shows the settings, before a start or a reload',
+  summary: 'checks and shows the settings before a start or a reload',
   details:
-    'It takes the flags of serve, and exits with status 2 if serve would not start with them. It also checks the certificate, its key and the data directory. Passwords are not shown.',
+    'It takes the flags of serve, and exits with status 2 if serve would not start with them. The certificate, its key and the data directory are also checked. Passwords are not shown.',
   operands: [],
   settings: settingNames,
   flags: { json: { kind: 'switch', default: 'false', help: 'print one JSON document' } },
@@ -50,7 +50,7 @@ function problemOf(attempt: () => void): string | undefined {
   }
 }
 
-/** Finds the problem if this account could not serve from a data directory. */
+/** Returns the problem if this account cannot serve from a data directory. */
 function examineDirectory(path: string): { problem?: string; note?: string } {
   const what = `the data directory ${path}`
   const parent = nearestExisting(path)
@@ -63,7 +63,7 @@ function examineDirectory(path: string): { problem?: string; note?: string } {
   const isAllowed = problemOf(() => accessSync(parent, constants.R_OK | constants.W_OK | constants.X_OK)) === undefined
   if (parent !== path) {
     return isAllowed
-      ? { note: `${what} does not exist; serve would create it` }
+      ? { note: `${what} does not exist; serve will create it` }
       : { problem: `${what} does not exist, and ${permissions(parent, stats)}` }
   }
   return isAllowed ? {} : { problem: `${what} cannot be used by this account: ${permissions(path, stats)}` }
@@ -74,7 +74,7 @@ function nearestExisting(path: string): string {
 }
 
 function permissions(path: string, { uid, gid, mode }: Stats): string {
-  return `${path} is owned by user ${uid}, group ${gid}, with mode ${(mode & 0o777).toString(8)}; this is user ${process.getuid?.()}`
+  return `${path} is owned by user ${uid}, group ${gid}, with mode ${(mode & 0o777).toString(8)}; this command runs as user ${process.getuid?.()}`
 }
 
 function table({ settings: resolved }: Resolution): string {

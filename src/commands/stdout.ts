@@ -1,20 +1,20 @@
 /**
- * Standard output, for all commands: text that cannot be written is an error with a message that says so. Messages
- * about the command itself go to standard error, not through here.
+ * Standard output of all commands. A failed write is an error with a message for the user. Messages about the command
+ * itself go to standard error (base/stderr.ts).
  */
 import { within } from '../base/within.js'
 import { toolUnreadMsMax } from '../settings/limits.js'
 
-/** The reader has gone, such as `head` when it has enough: not a failure, but there is nothing more to do. */
+/** The reader closed the pipe, as `head` does once it has enough: not a failure, but nothing is left to do. */
 export class OutputClosed extends Error {}
 
-/** Each write's callback gets its failure; the event adds nothing, but without a listener it would end the process. */
+/** Each write reports its failure to its callback. The event adds nothing, but without a listener it ends the process. */
 let listening = false
 
 /**
- * Resolves when the system has accepted all of the text.
+ * Resolves once the system has accepted all of the text.
  *
- * @throws OutputClosed; Error when the text cannot be written, or nothing was read for a minute
+ * @throws OutputClosed; Error if the text cannot be written, or nothing is read for a minute
  */
 export function print(text: string | Uint8Array): Promise<void> {
   if (!listening) process.stdout.on('error', () => {})
@@ -23,7 +23,7 @@ export function print(text: string | Uint8Array): Promise<void> {
     process.stdout.write(text, (error: (Error & { code?: string }) | null | undefined) => {
       if (!error) resolve()
       else if (error.code === 'EPIPE') reject(new OutputClosed())
-      else reject(new Error(`standard output cannot be written: ${error.message}`))
+      else reject(new Error(`cannot write to standard output: ${error.message}`))
     })
   })
   return within(toolUnreadMsMax, written, () => {

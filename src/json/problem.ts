@@ -29,11 +29,11 @@ export const theRestOf = {
   false: expectation('the rest of "false"'),
   null: expectation('the rest of "null"'),
 }
-export const anEscape = expectation('an escape such as \\n or \\u0000 in its place')
+export const anEscape = expectation('an escape such as \\n or \\u0000 instead')
 export const anEscapeLetter = expectation('one of " \\ / b f n r t u after the backslash')
 export const aHexadecimalDigit = expectation('a hexadecimal digit')
 /** Missing at the end of the text; the position is the start of the string. */
-export const aClosingQuote = expectation('the closing quote of the string that begins at byte ')
+export const aClosingQuote = expectation('the closing quote of the string that starts at byte ')
 /** Not a syntax error: arrays and objects are nested too deep. */
 export const fewerLevels = expectation('fewer levels')
 

@@ -22,7 +22,7 @@ export function parseExpiry(text: string, nowMs = Date.now()): number | Problem 
     }
   }
   const expiresMs = periodMs === undefined ? Date.parse(text) : nowMs + periodMs
-  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return { problem: 'must be a day and time that exist' }
+  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return { problem: 'must be an existing day and time' }
   if (expiresMs <= nowMs) return { problem: 'must be in the future' }
   return expiresMs <= keyExpiresMsMax ? expiresMs : tooLate
 }
@@ -64,7 +64,7 @@ export function rotationTo(
 ): KeyRotation | Problem {
   if (expiresMs <= nowMs) {
     return {
-      problem: `the key "${name}" expired at ${shownTime(expiresMs)}, and a new token would not be valid either; revoke the key and add it again`,
+      problem: `the key "${name}" expired at ${shownTime(expiresMs)}, so a new token would not be valid either; revoke the key and add it again`,
     }
   }
   return { name, tokenHash, formerHash, formerUntilMs: graceMs === 0 ? undefined : nowMs + graceMs }

@@ -17,7 +17,7 @@ export function isAdministrator({ allow, under }: Pick<KeyRecord<string>, 'allow
 /** A limit of the maker that a key exceeds, in words; undefined if there is none. A maker has no subtrees, so a key may have any. */
 export function excessOf(key: Limits, maker: Limits): string | undefined {
   const more = key.allow.find((right) => !maker.allow.includes(right))
-  if (more !== undefined) return `the right ${more}`
+  if (more !== undefined) return `the permission ${more}`
   if ((key.expiresMs ?? Infinity) > (maker.expiresMs ?? Infinity)) return 'a later expiry'
   if ((key.rate ?? Infinity) > (maker.rate ?? Infinity)) return 'a higher rate'
   return undefined

@@ -98,7 +98,7 @@ export function startAdmin(options: AdminOptions): Promise<Admin> {
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('allow', 'GET, HEAD')
       res.shouldKeepAlive = false
-      return answer(res, 405, plain, 'GET and HEAD only\n')
+      return answer(res, 405, plain, 'only GET and HEAD are supported\n')
     }
     void respond(req, res).catch((error: Error) => answer(res, 500, plain, `${error.message}\n`))
   })

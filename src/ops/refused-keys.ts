@@ -14,7 +14,7 @@ export class RefusedKeys {
 
   /** Logs the number of keys that have not been reported yet. */
   flush(): void {
-    if (this.#count > 0) this.log.warn({ count: this.#count }, 'API key refused')
+    if (this.#count > 0) this.log.warn({ count: this.#count }, 'API key rejected')
     this.#count = 0
   }
 }

@@ -50,10 +50,9 @@ export type Member = Exclude<Selector, { kind: 'set' }>
 
 /** @throws TooCostly if parsing exceeds the budget */
 export function parseSelector(text: string, planning: PlanningBudget): Selector | SelectorProblem {
-  if (text === '') return { problem: 'is empty; a path, a pattern after ? or *, or a set after # is allowed' }
+  if (text === '') return { problem: 'is empty; it must be a path, ? or * and a pattern, or # and a set' }
   const bytes = Buffer.byteLength(text)
-  if (bytes > selectorBytesMax)
-    return { problem: `is ${bytes} bytes of UTF-8; at most ${selectorBytesMax} are allowed` }
+  if (bytes > selectorBytesMax) return { problem: `has ${bytes} bytes of UTF-8; the limit is ${selectorBytesMax}` }
   if (!text.isWellFormed()) return { problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
   planning.charge(text.length * textUnitCost, 'its length')
   const reader = new SelectorReader(text, planning)
@@ -98,7 +97,7 @@ class SelectorReader {
     this.#budget.planning.charge(memberCost, 'its members')
     let from = start
     while (this.text[from] === '#' && from < to) from++
-    if (from === to) return this.#problem('has an empty member', from, 'each member of a set is a selector')
+    if (from === to) return this.#problem('has an empty member', from, 'each member of a set must be a selector')
     const first = this.text[from]
     switch (first) {
       case '>':
@@ -118,7 +117,7 @@ class SelectorReader {
         return this.#problem(
           `begins with "${first}"`,
           from,
-          '>, ?, *, # or a path is allowed, and > may precede any path',
+          'it must begin with >, ?, *, # or a path; put > before a path that begins with another character',
         )
       default:
         return this.#path(from, to)
@@ -137,7 +136,11 @@ class SelectorReader {
     const path = parsePath(text)
     if (typeof path === 'string') return { kind: 'path', path }
     if (text.endsWith('//') && typeof parsePath(text.slice(0, -2)) === 'string') {
-      return this.#problem('is a path that ends in "//"', to - 2, 'a topic and its descendants are "*path//"')
+      return this.#problem(
+        'is a path that ends in "//"',
+        to - 2,
+        'to select a topic and its descendants, write "*path//"',
+      )
     }
     return this.#problem('has no valid path', from, `it ${path.problem}`)
   }
@@ -148,12 +151,12 @@ class SelectorReader {
     let quoting = false
     for (let at = from; at <= to; ) {
       const { end, open } = segmentEnd(this.text, at, to, quoting)
-      if (end === at) return this.#problem('has an empty segment', at, 'a pattern is needed between two slashes')
+      if (end === at) return this.#problem('has an empty segment', at, 'put a pattern between two slashes')
       const opening = quoting ? '\\Q' : ''
       const pattern = readPattern(opening + this.text.slice(at, end), this.#budget)
       if ('problem' in pattern) {
         const index = at + Math.max(0, pattern.at - opening.length)
-        return this.#patternProblem(pattern, index, 'each segment between slashes is one regular expression')
+        return this.#patternProblem(pattern, index, 'each segment between slashes must be one regular expression')
       }
       segments.push(pattern)
       quoting = open
@@ -173,17 +176,17 @@ class SelectorReader {
     if (!('problem' in pattern)) return { kind: 'full-path', pattern, literal, scope }
     // The text of a path need not be a valid regular expression. If it is not, only the literal reading remains.
     if (literal !== undefined && !pattern.refused) return { kind: 'full-path', pattern: undefined, literal, scope }
-    const allowed = scope === 'subtree' ? 'or a path is allowed' : 'is allowed, in which \\Q…\\E quotes a path'
-    return this.#patternProblem(pattern, from + pattern.at, `a regular expression ${allowed}`)
+    const remedy = scope === 'subtree' ? 'write a regular expression or a path' : 'to quote a path, write \\Q…\\E'
+    return this.#patternProblem(pattern, from + pattern.at, remedy)
   }
 
-  #problem(found: string, index: number, allowed: string): SelectorProblem {
-    return { problem: `${found} at character ${this.#characterAt(index)}; ${allowed}` }
+  #problem(found: string, index: number, remedy: string): SelectorProblem {
+    return { problem: `${found} at character ${this.#characterAt(index)}; ${remedy}` }
   }
 
-  #patternProblem({ problem, refused }: SyntaxProblem, index: number, allowed: string): SelectorProblem {
+  #patternProblem({ problem, refused }: SyntaxProblem, index: number, remedy: string): SelectorProblem {
     const kind = refused ? 'an unsupported pattern' : 'a syntax error'
-    return { problem: `has ${kind} at character ${this.#characterAt(index)}: ${problem}; ${allowed}` }
+    return { problem: `has ${kind} at character ${this.#characterAt(index)}: ${problem}; ${remedy}` }
   }
 
   /** The position of the character at a UTF-16 index, counted from 1. */
@@ -236,13 +239,13 @@ function limitProblem(selector: Selector): SelectorProblem | undefined {
     return {
       problem:
         `has ${engines} regular expressions with a total size of ${size}; ` +
-        `at most ${selectorEnginesMax} with a total size of ${enginesSizeMax} are allowed`,
+        `the limit is ${selectorEnginesMax} with a total size of ${enginesSizeMax}`,
     }
   }
   if (linearSize <= linearSizeMax) return undefined
   return {
     problem:
       'has groups, alternatives, several repetitions, (?i) or named classes in regular expressions with a total size of ' +
-      `${linearSize}; at most ${linearSizeMax} is allowed for those`,
+      `${linearSize}; the limit for those is ${linearSizeMax}`,
   }
 }

@@ -53,8 +53,8 @@ export class Planner {
 
 const tooCostlyTogether: SelectorProblem = {
   problem:
-    'takes, with the other selectors in this request, more work to plan than the ' +
-    `${planningUnitsMax} units allowed; alone in a request it may be allowed`,
+    'exceeds the planning limit of ' +
+    `${planningUnitsMax} units together with the request's other selectors; send it on its own`,
 }
 
 /** Plans a selector that is not in the cache. A problem is also cached, unless earlier selectors caused it. */
@@ -66,7 +66,7 @@ function planNew(text: string, budget: PlanningBudget): Plan | SelectorProblem {
   } catch (error) {
     if (!(error instanceof TooCostly)) throw error
     if (!isWhole) return tooCostlyTogether
-    const problem = `takes more work to plan than the ${planningUnitsMax} units allowed, exceeded at ${error.message}`
+    const problem = `exceeds the planning limit of ${planningUnitsMax} units at ${error.message}`
     return remember(text, { problem }, planningUnitsMax, 0)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A store's address: which store it names, whether it is valid, and which parts may be shown. Code that prints an
- * address, in the log or in a message, prints the result of `redactAddress`. No engine is loaded here.
+ * The address of a store: its engine, its validity and its printable parts. Code that prints an address, in the log or in a
+ * message, prints the result of `redactAddress`. No engine is loaded here.
  */
 
 /**
@@ -17,14 +17,14 @@ const postgresForm =
 /** A parameter whose value is a secret: `password` and `sslpassword`, in either case. */
 const secretParameter = /pass/i
 
-/** True for any text that begins like a PostgreSQL address. */
+/** True for any string that starts like a PostgreSQL address. */
 export function isPostgresAddress(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text)
 }
 
 /**
- * An address in which a password could end in two places is invalid: it could be split elsewhere than its author meant,
- * and a part of the password taken for a host.
+ * An address whose password could end in two places is invalid: it might be split in the wrong place, and a part of the
+ * password used as a host.
  */
 export function parseAddress(text: string): string | { readonly problem: string } {
   if (isExclusive(text)) return text
@@ -41,8 +41,8 @@ export function parseAddress(text: string): string | { readonly problem: string 
 }
 
 /**
- * The address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept,
- * since it is unknown where a password in it would end. A single word of up to 16 characters is returned unchanged.
+ * Returns the address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept
+ * because the end of a password in it is unknown. A single word of up to 16 characters is returned unchanged.
  */
 export function redactAddress(text: string): string {
   const parts = partsOf(text)
@@ -90,7 +90,7 @@ function nameOf(parameter: string): string {
 
 function redactParameter(parameter: string): string {
   const name = nameOf(parameter)
-  // As pg decodes it; a name that is wrongly encoded is returned unchanged.
+  // Decoded as pg does it; a name that is encoded wrongly is returned unchanged.
   const [decoded = name] = new URLSearchParams(name).keys()
   return secretParameter.test(decoded) ? `${name}=***` : parameter
 }

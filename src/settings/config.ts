@@ -1,10 +1,10 @@
 /**
- * Resolved settings: the only reader of TOPICD_ variables and of the settings file. Everything else gets a frozen
- * `Config`. Anything unknown, repeated or out of bounds is a `UsageError` whose message names it: at the start it ends
- * the process with exit code 2; at a reload the old settings stay.
+ * Resolved settings: the only reader of TOPICD_ variables and of the settings file; all other code gets a frozen `Config`.
+ * An unknown, repeated or out-of-bounds setting is a `UsageError` whose message names it: at the start, the process exits
+ * with code 2; at a reload, the old settings stay.
  *
- * A flag overrides the environment, the environment the settings file, and the file the default. Names, bounds
- * and defaults are in the table of table.ts; nothing here lists them again.
+ * A flag overrides the environment, the environment the settings file, and the file the default. Names, bounds and defaults
+ * are in table.ts only.
  */
 import { readFileSync } from 'node:fs'
 import { parseSettingsFile, type SettingsFile, unknownVariable } from './file.js'
@@ -19,17 +19,17 @@ import {
   type ValueOf,
 } from './table.js'
 
-/** The command line, the environment or the settings file is wrong; the message is for the person who wrote it. */
+/** An error in the command line, the environment or the settings file; the message is for its author. */
 export class UsageError extends Error {}
 
-/** The settings' values: `bodyBytesMax` is the number of `--body-bytes-max`. */
+/** The values of the settings: `bodyBytesMax` is the value of `--body-bytes-max`. */
 export type Config = { readonly [Name in SettingName as CamelCase<Name>]: ValueOf<(typeof settingTable)[Name]> }
 
 type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name
 
-/** The settings that were given as flags, as texts. */
+/** The settings given as flags, as strings. */
 export type GivenSettings = Readonly<Partial<Record<SettingName, string>>>
 
 interface Resolved {
@@ -40,17 +40,17 @@ interface Resolved {
 
 export interface Resolution {
   readonly settings: Readonly<Record<SettingName, Resolved>>
-  /** Wrong values are left out. */
+  /** Without the settings whose values are invalid. */
   readonly config: Partial<Config>
   /** One sentence each. */
   readonly problems: readonly string[]
-  /** Lines of the file that have no effect, one sentence each. */
+  /** Lines of the file without effect, one sentence each. */
   readonly overridden: readonly string[]
 }
 
 const variables = settingNames.map(environmentName)
 
-/** Resolves each setting from the first source that gives it. Throws nothing: `problems` has all that is wrong. */
+/** Resolves each setting from the first source that contains it. Never throws: `problems` lists all errors. */
 export function resolveSettings(flags: GivenSettings): Resolution {
   const problems = Object.keys(process.env)
     .filter((name) => name.toUpperCase().startsWith('TOPICD_') && !variables.includes(name))
@@ -64,8 +64,7 @@ export function resolveSettings(flags: GivenSettings): Resolution {
   for (const name of settingNames) {
     const [effective, ...overridden] = textsOf(name, flags, file, path) as [Source, ...Source[]]
     resolved[name] = effective
-    // A wrong line of the file is reported even if something overrides it; it would break the first start without the
-    // override.
+    // An invalid line of the file is reported even if it is overridden: without the override, the service would not start.
     for (const each of [effective, ...overridden.filter(({ isInFile }) => isInFile)]) {
       const value = parseSetting(settingTable[name], each.text, each.source)
       if (isProblem(value)) problems.push(value.problem)
@@ -75,7 +74,7 @@ export function resolveSettings(flags: GivenSettings): Resolution {
     const overriding = effective.from === environmentName(name) ? 'the environment' : effective.source
     if (line !== undefined) ineffective.push(`${line.source} has no effect: ${overriding} overrides it`)
   }
-  // The loop has set each member.
+  // The loop has set every member.
   const settings = resolved as Record<SettingName, Resolved>
   const config = values as Partial<Config>
   if ((config.tlsCert === '') !== (config.tlsKey === '')) {
@@ -93,7 +92,7 @@ interface Source extends Resolved {
   readonly isInFile: boolean
 }
 
-/** A setting's texts in order of precedence; the default is last. */
+/** The texts of a setting in order of precedence; the default is last. */
 function textsOf(name: SettingName, flags: GivenSettings, { texts }: SettingsFile, path: string): readonly Source[] {
   const variable = environmentName(name)
   const inFile = texts.get(variable)
@@ -118,18 +117,18 @@ function readSettingsFile(path: string): SettingsFile {
   }
 }
 
-/** Reads the settings file at each call. @throws UsageError when a setting is wrong */
+/** Reads the settings file in each call. @throws UsageError if a setting is invalid */
 export function readConfig(flags: GivenSettings): Config {
   const { config, problems } = resolveSettings(flags)
   const [problem] = problems
   if (problem !== undefined) throw new UsageError(problem)
-  // Without a problem, each setting has its value.
+  // If there is no problem, each setting has a value.
   return Object.freeze(config as Config)
 }
 
 /**
- * These settings, and the default of each that they lack. Only those are made: the default data directory is relative to the
- * working directory, which may be gone.
+ * These settings, with defaults for missing ones. Other defaults are not computed: the default data directory is relative to
+ * the working directory, which may no longer exist.
  */
 export function withDefaults(config: Partial<Config>): Config {
   return configOf(
@@ -137,7 +136,7 @@ export function withDefaults(config: Partial<Config>): Config {
   )
 }
 
-/** The settings as read now, except for those that need a restart; `restartNeeded` names those that have changed. */
+/** The new settings, but the old values of those that need a restart; `restartNeeded` names the changed ones among these. */
 export function reloadedConfig(before: Config, read: Config) {
   const isKept = (name: SettingName): boolean => (settingTable[name] as Setting).needsRestart === true
   const config = configOf((name) => (isKept(name) ? before : read)[memberOf(name)])
@@ -157,7 +156,7 @@ function configOf(memberValue: (name: SettingName) => unknown): Config {
   return Object.freeze(Object.fromEntries(settingNames.map((name) => [memberOf(name), memberValue(name)])) as Config)
 }
 
-/** A sentence if the two listeners cannot both have their ports; undefined if they can, or a setting is wrong. */
+/** Returns a sentence if the two listeners need the same port; undefined if they do not, or if a setting is invalid. */
 export function portsProblem({ host, port, adminHost, adminPort }: Partial<Config>): string | undefined {
   if (host === undefined || adminHost === undefined || port === undefined) return undefined
   if (port === 0 || port !== adminPort) return undefined
@@ -165,7 +164,7 @@ export function portsProblem({ host, port, adminHost, adminPort }: Partial<Confi
   return shareAddress ? '--port and --admin-port must differ' : undefined
 }
 
-/** A host may stand for all addresses of the machine: `::` for those of IPv4 as well. */
+/** A host may be a wildcard for all addresses of the machine; `::` also covers those of IPv4. */
 function includesAddress(host: string, other: string): boolean {
   return host === '::' || (host === '0.0.0.0' && !other.includes(':'))
 }

@@ -1,24 +1,24 @@
 /**
- * How many cores the process may use: those of its affinity, but no more than the CPU quotas of its control group and of the
- * groups around it allow. A container is limited so, and still sees every core of its host. Both versions of control groups
- * are read.
+ * The number of cores that the process may use: the cores of its affinity, limited by the CPU quotas of its control group and
+ * of the enclosing groups. Such a quota limits a container, which still sees every core of its host. Both versions of control
+ * groups are supported.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
-/** The quota is rounded up: with 1.5 cores, two are busy at times. @param root the directory of the system's files */
+/** The quota is rounded up: with 1.5 cores, two are sometimes busy. @param root the root of the file system */
 export function usableCores(root = '/'): number {
   return Math.min(coresOfAffinity(root), Math.ceil(quotaOf(root)))
 }
 
-/** Not availableParallelism where it can be helped: from Node.js 22 on it heeds some quotas, and rounds them down. */
+/** Avoids availableParallelism if possible: from Node.js 22 on it respects some quotas, but rounds them down. */
 function coresOfAffinity(root: string): number {
   const [allowed = ''] = linesOf(join(root, 'proc/self/status')).flatMap(
     (line) => /^Cpus_allowed_list:\s+(\S+)$/.exec(line)?.[1] ?? [],
   )
   const [online = ''] = linesOf(join(root, 'sys/devices/system/cpu/online'))
-  // The affinity of a process that has never set it includes cores that the machine could have.
+  // By default, the affinity of a process includes cores that the machine could have but does not.
   const cores = numbersOf(online)
   return numbersOf(allowed).filter((core) => cores.includes(core)).length || availableParallelism()
 }
@@ -46,7 +46,7 @@ function quotaOf(root: string): number {
 interface GroupPaths {
   /** In version 2. */
   readonly unified: string
-  /** In version 1, where CPU time is limited. */
+  /** In version 1, the group that limits CPU time. */
   readonly cpu: string
 }
 
@@ -62,7 +62,7 @@ function groupPaths(lines: readonly string[]): GroupPaths {
   return { unified, cpu }
 }
 
-/** A line of mountinfo, if it is of control groups that limit CPU time. `below` is the process's group, relative to `point`. */
+/** Parses a line of mountinfo, if it mounts control groups that limit CPU time. `below` is the process's group, relative to `point`. */
 function mountOf(line: string, { unified, cpu }: GroupPaths): { point: string; below: string }[] {
   const [place = '', system = ''] = line.split(' - ')
   const [, , , top = '/', point = '/'] = place.split(' ')
@@ -73,8 +73,8 @@ function mountOf(line: string, { unified, cpu }: GroupPaths): { point: string; b
 }
 
 /**
- * A group's path relative to the group that is mounted. A container may see only its own group mounted, but its path from
- * the host's root, or the other way round: the path is then not below it, and the mounted group is the best that is known.
+ * A group's path relative to the mounted group. A container may see only its own group mounted but its path from the host's
+ * root, or the other way round: then the path is not below the mounted group, which is used instead.
  */
 function pathBelow(top: string, path: string): string {
   if (path.split('/').includes('..')) return ''
@@ -82,13 +82,16 @@ function pathBelow(top: string, path: string): string {
   return path === top || path.startsWith(`${top}/`) ? path.slice(top.length) : ''
 }
 
-/** `/a/b`, `/a` and the mounted group itself, for `/a/b`. */
+/** For `/a/b`: `a/b`, `a` and the mounted group itself. */
 function groupsAbove(path: string): string[] {
   const names = path.split('/').filter((name) => name !== '')
   return [...names.map((_, i) => names.slice(0, names.length - i).join('/')), '']
 }
 
-/** In version 2 a file has `150000 100000`, the time in each period, or `max 100000`. In version 1 each, or -1, has a file. */
+/**
+ * In version 2, one file contains `150000 100000`, the time per period, or `max 100000`. In version 1, two files contain one
+ * of these numbers each, with -1 for no limit.
+ */
 function quotaIn(directory: string): number {
   const files = ['cpu.max', 'cpu.cfs_quota_us', 'cpu.cfs_period_us']
   const [limit, period] = files
@@ -99,7 +102,7 @@ function quotaIn(directory: string): number {
   return limit !== undefined && period !== undefined && limit > 0 && period > 0 ? limit / period : Infinity
 }
 
-/** None of a file that cannot be read: the root's group has no quota, and other systems no control groups. */
+/** Returns no lines for an unreadable file: the root group has no quota, and other systems have no control groups. */
 function linesOf(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').trimEnd().split('\n')

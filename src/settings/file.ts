@@ -1,7 +1,7 @@
 /**
- * Parses the settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or ";
- * without quotes, a comment begins at a # after white space, so a # within an address belongs to it. Values are checked
- * in config.ts.
+ * Parses the settings file: lines `TOPICD_NAME=value`, blank lines and comments. A value may be quoted with ' or ". Without
+ * quotes, a comment starts at a # after white space, so a # within an address belongs to the address. config.ts checks the
+ * values.
  */
 import { nearest } from '../base/nearest.js'
 import { environmentName, settingNames } from './table.js'
@@ -18,7 +18,7 @@ const lineForm = /^(?:export\s+)?(?<name>\w+)\s*=(?<rest>.*)$/s
 /** A settings file cannot name another settings file. */
 const names = settingNames.filter((name) => name !== 'settings').map(environmentName)
 
-/** Parses all lines; a line with a problem sets nothing. @param path of the file, for the problems */
+/** Parses all lines; an invalid line sets nothing. @param path of the file, for the messages */
 export function parseSettingsFile(content: string, path: string): SettingsFile {
   const texts = new Map<string, { text: string; line: number }>()
   const problems: string[] = []
@@ -37,7 +37,7 @@ export function parseSettingsFile(content: string, path: string): SettingsFile {
   return { texts, problems }
 }
 
-/** Returns the text between quotes that only a comment may follow; undefined if there is none. */
+/** Returns the text of a quoted value, after which only a comment may follow; undefined for any other value. */
 function quotedText(value: string): string | undefined {
   const [quote = ''] = value
   if (quote !== '"' && quote !== "'") return undefined
@@ -65,11 +65,11 @@ function lineProblem(
   return undefined
 }
 
-/** Returns a sentence with the setting that was probably meant. */
+/** Returns a sentence that suggests the setting that was probably meant. */
 export function unknownVariable(name: string, known: readonly string[]): string {
   const typed = name.toUpperCase()
   const begun = typed.startsWith('TOPICD_') ? undefined : nearest(typed, known)
-  // Their beginning is the same, so it says nothing about how near they are.
+  // The common prefix must not make all names similar.
   const bare = (text: string): string => text.replace(/^TOPICD_/, '')
   const named = nearest(bare(typed), known.map(bare))
   const meant = begun ?? known.find((each) => bare(each) === named)

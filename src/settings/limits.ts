@@ -1,7 +1,7 @@
 /**
- * The fixed limits of the interface, and those that several files or readers share, each with its unit in its name and
- * its reason beside it; one that a single file needs is in that file. A limit without a unit is a count; a `size` of a
- * pattern is in instructions. Adjustable limits are in table.ts. Nothing here reads argv or the environment.
+ * The fixed limits of the interface and limits that several files share, each with its unit in its name and its reason next
+ * to it. A limit that only one file needs is in that file. A limit without a unit is a count; the `size` of a pattern is in
+ * instructions. Adjustable limits are in table.ts. Nothing here reads argv or the environment.
  */
 import { strict as assert } from 'node:assert'
 
@@ -10,63 +10,62 @@ const kibibyte = 1024
 /** LMDB's longest key at its default page size of 4 KiB (`mdb_env_get_maxkeysize` as lmdb-js builds it). */
 export const keyBytesMax = 1978
 
-/** The longest path. The key of a path has as many bytes as its UTF-8 text, so a path may use all of the key. */
+/** The longest path. The key of a path has as many bytes as its UTF-8 text, so a path may fill the key. */
 export const pathBytesMax = keyBytesMax
 
-/** The longest selector: room for a set of several longest paths. What it may cost has a limit of its own. */
+/** The longest selector: room for a set of several longest paths. Its cost has a separate limit. */
 export const selectorBytesMax = 8 * kibibyte
 
 assert(selectorBytesMax > 2 * pathBytesMax)
 
-/** Nesting of groups in one pattern: more than anyone writes, and far from a stack overflow. */
+/** Nesting of groups in one pattern: deeper than anyone writes, and far from a stack overflow. */
 export const groupDepthMax = 100
 
 /** The highest count in `{n,m}`: the linear-time engine's own limit, which is RE2's. */
 export const repeatMax = 1000
 
 /**
- * The size of one pattern, in instructions: about one per character, times the repetitions. A pattern with more
- * characters than the longest path has bytes matches nothing. Each instruction may cost a step for each character of
- * each topic scanned.
+ * The size of one pattern, in instructions: about one per character, times the repetitions. A pattern longer
+ * than the longest path cannot match. Each instruction may cost a step for each character of each scanned topic.
  */
 export const patternSizeMax = 2000
 
-/** The size of all the patterns of one selector: plain text of any allowed length always fits. */
+/** The total size of the patterns of one selector: plain text of any allowed length fits. */
 export const selectorSizeMax = selectorBytesMax
 
 /** The patterns of one selector that need an engine: each may run on every topic, and each has an automaton. */
 export const selectorEnginesMax = 32
 
-/** The total size of those patterns: room for one repetition of 1000 and a little more. */
+/** The total size of the patterns that need an engine: room for one repetition of 1000 and a little more. */
 export const enginesSizeMax = 1200
 
 /**
- * The total size of those that need the linear-time engine, which takes ten times as long. At this size, the worst
- * pattern found takes less than 50 ms for a longest path, and nothing else runs before it has decided about that path.
+ * The total size of the patterns that need the linear-time engine, which takes ten times as long. At this size, the worst
+ * known pattern takes less than 50 ms for a longest path, during which nothing else runs.
  */
 export const linearSizeMax = 600
 
 /**
- * The work of planning all the selectors of one request, in units of about 0.1 µs (selectors/planning-budget.ts): it is
- * one piece, during which a worker does nothing else. A set of 750 subtrees, which fills a selector, takes a third of
- * it, and a batch of 1,000 topics whose REMOVAL clauses name a subtree each two thirds.
+ * The work of planning all selectors of one request, in units of about 0.1 µs (selectors/planning-budget.ts). A worker does
+ * nothing else in the meantime. A set of 750 subtrees, which fills a selector, takes a third of this limit; a batch of 1,000
+ * topics whose REMOVAL clauses name a subtree each takes two thirds.
  */
 export const planningUnitsMax = 250_000
 
-/** States that the linear-time engine keeps for one pattern; beyond that it drops them and starts over, more slowly. */
+/** The states that the linear-time engine keeps for one pattern; beyond this limit it drops them and starts over, more slowly. */
 export const automatonBytesMax = 512 * kibibyte
 
 assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
 
-/** Nesting of arrays and objects in a value: parsers of common clients give up here, far beyond any useful depth. */
+/** Nesting of arrays and objects in a value: where parsers of common clients fail, far beyond any useful depth. */
 export const valueLevelsMax = 1000
 
-/** A topic's properties, names and values together: settings, not data, always read and compared as a whole. */
+/** The names and values of a topic's properties together: they are settings, not data, and always read and compared as a whole. */
 export const propertiesBytesMax = 16 * kibibyte
 
 /**
- * Properties of a topic: with them, a megabyte of operations takes three times as long as a value of that size. Among more
- * than 127, V8 finds each by hashing, which takes ten times as long.
+ * Properties of a topic: with this many, a megabyte of operations takes three times as long as a value of that size. With
+ * more than 127, V8 finds each by hashing, which takes ten times as long.
  */
 export const propertiesMax = 64
 
@@ -76,18 +75,18 @@ export const removalBytesMax = selectorBytesMax + kibibyte
 /** Conditions in one REMOVAL expression: all of them are evaluated whenever the topic may be due. */
 export const removalConditionsMax = 16
 
-/** Nesting of parentheses in a REMOVAL expression: with that many conditions, deeper nesting has no meaning. */
+/** Nesting of parentheses in a REMOVAL expression: with that many conditions, deeper nesting is pointless. */
 export const removalDepthMax = removalConditionsMax
 
 /** Pairs of parentheses in a REMOVAL expression: one around each condition, and as many around groups of them. */
 export const removalParenthesesMax = 2 * removalConditionsMax
 
-/** The longest period in a REMOVAL expression, 100 years of 365 days. To say "never", a client leaves REMOVAL out. */
+/** The longest period in a REMOVAL expression, 100 years of 365 days. For "never", a client omits REMOVAL. */
 export const removalPeriodMsMax = 36_500 * 24 * 60 * 60 * 1000
 
 /**
  * The latest time that a REMOVAL expression can name, 9999-12-31T23:59:59.999Z: the last year of an RFC 1123 date, and
- * low enough to refuse a present time that was sent in microseconds by mistake.
+ * low enough to reject the current time if it is sent in microseconds by mistake.
  */
 export const removalTimeMsMax = 253_402_300_799_999
 
@@ -96,71 +95,71 @@ assert(removalBytesMax < propertiesBytesMax)
 assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
 
 /**
- * A commit that has not returned after this long never will: the disk hangs. So a writer that is silent for so long is
- * killed. Also the deadline of a PostgreSQL statement.
+ * A commit that has not returned after this time never will because the disk hangs. So a writer that is silent for this long
+ * is killed. Also the deadline of a PostgreSQL statement.
  */
 export const commitDeadlineMs = 10_000
 
 /**
- * Operations that one transaction carries out, exceeded by at most one request: it takes some 20 ms, during which the
- * writer does nothing else. Writes that share a transaction share the pages that they copy: in batches of 1,000, a topic
- * costs a quarter less CPU than with 2,000 here, and waits less, since the queue is shorter. On a slow disk it carries out
- * fewer (base/paced-bound.ts).
+ * Maximum operations of one transaction, which its last request may exceed. They take about 20 ms, during which the writer
+ * does nothing else. Writes in one transaction share the pages that they copy: with batches of 1,000, a topic costs a
+ * quarter less CPU than with a limit of 2,000, and waits less because the queue is shorter. On a slow disk the limit is
+ * lower (base/paced-bound.ts).
  */
 export const operationsInOneCommitMax = 8000
 
-/** The largest depth and limit of branches: beyond every store, and 32 bits as in the types of api/bodies/bodies.ts. */
+/** The largest depth and limit of branches: larger than any store, and 32 bits as in the types of api/bodies/bodies.ts. */
 export const branchNumberMax = 2 ** 32 - 1
 
-/** The highest rate of an API key, in requests a second: more than a host can answer. To allow any, it is left out. */
+/** The highest rate of an API key, in requests per second: more than a host can serve. A key without a rate is unlimited. */
 export const keyRateMax = 1_000_000
 
-/** The latest expiry of an API key, and of a token that was replaced: the last time of a year with four digits. */
+/** The latest expiry of an API key and of a replaced token: the end of the last year with four digits. */
 export const keyExpiresMsMax = removalTimeMsMax
 
 /**
- * API keys whose requests are counted by name, in each worker and in the metrics. The requests of all others are counted
- * together: each name is a time series of the monitoring system.
+ * API keys whose requests are counted by name, in each worker and in the metrics. All other keys are counted together because
+ * each name is a time series of the monitoring system.
  */
 export const keyNamesCountedMax = 100
 
 /**
- * The writer forgets a worker, or a tool, that has not been connected for so long, and with it the outcomes of its last
- * requests: it ended, or was replaced. So a request that is older has an unknown outcome.
+ * After this time without a connection, the writer forgets a worker or tool and the outcomes of its last requests: the process
+ * exited or was replaced. So an older request has an unknown outcome.
  */
 export const writerClientGoneMs = 30_000
 
 /**
- * Changes that the log keeps: some 50 MB, and at 1,000 changes a second a quarter of an hour, in which a client can be
- * away without starting over.
+ * Changes that the log keeps: about 50 MB. At 1,000 changes per second, a client can be offline for a quarter of an hour
+ * without starting over.
  */
 export const changesKeptDefault = 1_000_000
 
 export const changesSizeDefault = 100
 
-/** Paths in one fetch: as many as a page has results by default at most. */
+/** Paths in one fetch: the default of the largest page size. */
 export const fetchPathsMax = 1000
 
-/** Results on a page when a fetch gives no size (the specification's default). */
+/** Results on a page if a fetch has no size (the specification's default). */
 export const pageSizeDefault = 10
 
-/** Origins in the setting: far more than one service's pages have, and a line that can still be read. */
+/** Origins in the setting: far more than the pages of one service have, in a line that is still readable. */
 export const originsMax = 64
 
 /**
- * Answers, or parts of them, that the clients of one worker have not read. Fetches whose answers do not fit are refused;
- * for other answers, the connections whose clients have read nothing for longest are closed.
+ * Responses, or parts of them, that the clients of one worker have not read. Fetches whose responses do not fit are rejected;
+ * to make room for other responses, the connections whose clients have read nothing for longest are closed.
  */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 
-/** A page takes at most one part in this many of the room left, so that pages get smaller before there is none. */
+/** A page may take this fraction (1 / n) of the remaining room, so that pages get smaller before the room is used up. */
 export const pagesInRoomLeft = 4
 
-/** A larger page would not fit even while nothing is unread. */
+/** A larger page would not fit even if nothing were unread. */
 export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
 
 /**
- * Answers up to this size are sent even if there is no room: if the client reads, the kernel usually accepts all of one
+ * Responses up to this size are sent even if there is no room: if the client reads, the kernel usually accepts all of it
  * immediately.
  */
 export const answerBytesAlwaysMax = 256 * kibibyte
@@ -169,7 +168,7 @@ export const answerBytesAlwaysMax = 256 * kibibyte
 export const importLineBytesMax = 65 * 1024 * kibibyte
 
 /**
- * How long a tool's output may go unread before its reader counts as hanging: meanwhile, the snapshot of an export
- * keeps the store from reusing freed pages. Reading a few KB per second is enough.
+ * How long a tool's output may go unread before its reader counts as hung: in the meantime, the snapshot of an export
+ * prevents the store from reusing freed pages. Reading a few KB per second is enough.
  */
 export const toolUnreadMsMax = 60_000

@@ -1,6 +1,6 @@
 /**
- * Origins of web pages as the setting names them: none, `*` for all, or a list with commas. An origin is a scheme, a
- * host and, unless it is the scheme's own, a port. Pure: http/cors.ts decides what an origin may do.
+ * Parses the setting for origins of web pages: none, `*` for all, or a comma-separated list. An origin is a scheme, a host
+ * and, unless it is the scheme's default, a port. Pure: http/cors.ts applies the setting.
  */
 import { originsMax } from './limits.js'
 import { quoted } from './quoted.js'
@@ -8,11 +8,11 @@ import { quoted } from './quoted.js'
 /** All origins, `null` included. */
 export const everyOrigin = '*'
 
-/** A wildcard is a valid character of a host to `URL`, so it is excluded here. */
+/** `URL` accepts a wildcard in a host, so it is excluded here. */
 const originForm = /^https?:\/\/[^/?#@\\*\s]+$/i
 
 /**
- * Returns the origins joined by commas, each once and as browsers send it: `HTTPS://App.Example:443` is
+ * Returns the origins joined by commas, each once and in the form that browsers send: `HTTPS://App.Example:443` becomes
  * `https://app.example`.
  */
 export function parseOrigins(text: string): string | { readonly problem: string } {
@@ -28,5 +28,5 @@ function partProblem(part: string): string | undefined {
   if (part === everyOrigin) return 'must have * alone, not in a list'
   if (/^null$/i.test(part)) return 'must not list null, an origin that any page can obtain with a sandboxed frame'
   if (originForm.test(part) && URL.canParse(part)) return undefined
-  return `must be * or origins such as https://app.example:8443, without a path, a "/" at the end or a wildcard, unlike ${quoted(part)}`
+  return `must be * or origins such as https://app.example:8443, without a path, a trailing "/" or a wildcard, unlike ${quoted(part)}`
 }

@@ -1,6 +1,5 @@
 /**
- * How messages repeat what a user typed: in quotes, and without passwords, since a store's address may have been typed
- * in the wrong place.
+ * Quotes a user's input for messages, without passwords: the user may have typed a store's address in the wrong place.
  */
 import { isPostgresAddress, redactAddress } from './address.js'
 

@@ -1,6 +1,6 @@
 /**
- * The settings: the name of each, the values it accepts, its default, and what a person should know before changing it.
- * The service and every command use this one table; a new setting is added here only. config.ts resolves the texts.
+ * The table of settings: name, accepted values, default and help of each. The service and all commands use it; a new setting
+ * is added only here. config.ts resolves the texts.
  */
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
 import { parseOrigins } from './origins.js'
 import { quoted } from './quoted.js'
 
-/** The reason why a text is not a value, as the rest of a sentence that begins with "it". */
+/** The reason why a text is invalid, as the rest of a sentence that starts with "it". */
 export interface Problem {
   readonly problem: string
 }
@@ -19,16 +19,16 @@ export interface Problem {
 export interface Setting {
   readonly help: string
   readonly kind: 'text' | 'number' | 'switch'
-  /** For a text: the placeholder in the help. */
+  /** For a text: its placeholder in the help. */
   readonly value?: string
-  /** A command's flag without a default is undefined if it is not given. */
+  /** If empty, a command's flag that is not given is undefined. */
   readonly default: string
   readonly min?: number
   readonly max?: number
-  /** It may be given several times; only for flags of a command. */
+  /** It may be repeated; only for flags of a command. */
   readonly isList?: boolean
   readonly needsRestart?: boolean
-  /** Only for a text; by default, the text is the value. */
+  /** Only for a text; by default, the value is the text itself. */
   readonly parse?: (text: string) => unknown
   /** Hides secrets in the text. */
   readonly redact?: (text: string) => string
@@ -36,7 +36,7 @@ export interface Setting {
 
 export type Settings = Readonly<Record<string, Setting>>
 
-/** The type of a row's values; of any row, unknown. */
+/** The type of a row's values; unknown if the row is not known. */
 export type ValueOf<Row extends Setting> = Setting extends Row
   ? unknown
   : Row extends { readonly kind: 'number' }
@@ -49,19 +49,19 @@ export type ValueOf<Row extends Setting> = Setting extends Row
 
 const mebibyte = 1024 * 1024
 
-/** A day at a gigabit a second; nothing depends on this bound, because uploads are not kept. */
+/** A day at a gigabit per second. Nothing depends on this bound because uploads are streamed. */
 const uploadBytesMaxMax = 10_000_000_000_000
 
 /** Each worker costs 60 to 100 MB of memory. */
 const workersMax = 64
 
-/** One per core that the process may use, but at least two, so that one serves while another is replaced. */
+/** One per usable core, but at least two, so that one serves while another is replaced. */
 const workersDefault = Math.min(workersMax, Math.max(2, usableCores()))
 
-/** Each connection may keep an unfinished head of this size: at this bound, those of a worker 1.3 GB. */
+/** Each connection may buffer an unfinished head of this size: with this bound, 1.3 GB per worker. */
 const headerBytesMaxMax = 64 * 1024
 
-/** An address, or a name as resolvers take it, with underscores too. */
+/** An address, or a name in the form that resolvers accept, which includes underscores. */
 function parseHost(text: string): string | Problem {
   if (isIP(text) !== 0 || /^[\w.-]+$/.test(text)) return text
   return { problem: 'must be an IP address or a host name, without quotes, a scheme or a port' }
@@ -71,11 +71,11 @@ function parseDirectory(text: string): string | Problem {
   return text === '' ? { problem: 'must not be empty' } : resolve(text)
 }
 
-/** The path without a slash at its end: the root is empty. */
+/** Returns the path without its trailing slash: the root is empty. */
 function parseBasePath(text: string): string | Problem {
   return /^\/(?:[\w.~-]+\/)*[\w.~-]*$/.test(text)
     ? text.replace(/\/$/, '')
-    : { problem: 'must be a path such as / or /diffusion, of letters, digits and . _ ~ -' }
+    : { problem: 'must be a path such as / or /diffusion, made of letters, digits and . _ ~ -' }
 }
 
 const host = { kind: 'text', value: 'ADDRESS', default: '127.0.0.1', needsRestart: true, parse: parseHost } as const
@@ -97,7 +97,7 @@ export const settingTable = {
     kind: 'text',
     value: 'ADDRESS',
     default: 'lmdb',
-    help: 'lmdb, or a postgres:// address that several hosts share',
+    help: 'lmdb, or a postgres:// address, which several hosts can share',
     needsRestart: true,
     parse: parseAddress,
     redact: redactAddress,
@@ -123,7 +123,7 @@ export const settingTable = {
     default: '16384',
     min: 4096,
     max: headerBytesMaxMax,
-    help: 'largest request line with all headers, cookies of other services on the host among them',
+    help: 'largest request line with all headers, including cookies of other services on the host',
   },
   'body-bytes-max': {
     kind: 'number',
@@ -137,7 +137,7 @@ export const settingTable = {
     default: String(1024 * mebibyte),
     min: 1024,
     max: uploadBytesMaxMax,
-    help: 'largest upload of lines; it is never in memory as a whole',
+    help: 'largest NDJSON upload, which is streamed',
   },
   'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'largest size of a fetch page' },
   'page-bytes-max': {
@@ -145,42 +145,42 @@ export const settingTable = {
     default: String(8 * mebibyte),
     min: 1024,
     max: pageBytesMaxMax,
-    help: 'a page ends early at this many bytes; also the memory that a slow reader can occupy',
+    help: 'a page is cut off at this many bytes; also the memory that a slow reader can occupy',
   },
   'batch-operations-max': {
     kind: 'number',
     default: '1000',
     min: 1,
     max: 10_000,
-    help: 'most operations in a batch; each blocks a worker for some µs',
+    help: 'maximum operations per batch; each occupies a worker for a few µs',
   },
   'changes-kept': {
     kind: 'number',
     default: String(changesKeptDefault),
     min: 0,
     max: 1_000_000_000,
-    help: 'topic changes that the log keeps, about 50 bytes each; with 0, only the last commit',
+    help: 'topic changes that the log keeps, about 50 bytes each; 0 keeps only the last commit',
   },
   'changes-listeners-max': {
     kind: 'number',
     default: '5000',
     min: 1,
     max: 100_000,
-    help: 'most streams of changes in each worker, and as many waiting polls; each has a connection',
+    help: 'maximum change streams per worker and, separately, maximum waiting polls; each uses a connection',
   },
   'disk-free-bytes-min': {
     kind: 'number',
     default: String(256 * mebibyte),
     min: 8 * mebibyte,
     max: 2 ** 50,
-    help: 'with less free space than this, writes that add bytes get 507',
+    help: 'with less free space than this, writes that add bytes return 507',
   },
   'drain-ms': {
     kind: 'number',
     default: '10000',
     min: 100,
     max: 600_000,
-    help: 'longest wait for requests in flight when stopping',
+    help: 'maximum wait for requests in flight when stopping',
   },
   'tls-cert': { kind: 'text', value: 'FILE', default: '', help: 'certificate chain (PEM) for TLS; needs --tls-key' },
   'tls-key': { kind: 'text', value: 'FILE', default: '', help: 'private key (PEM) for TLS; needs --tls-cert' },
@@ -199,7 +199,7 @@ export const settingTable = {
   gzip: {
     kind: 'switch',
     default: 'false',
-    help: 'compress pages of more than 4 KiB for clients that accept gzip; pays over links of up to some 100 Mbit/s',
+    help: 'gzip pages over 4 KiB for clients that accept it; worthwhile on links of up to about 100 Mbit/s',
   },
   'access-log': { kind: 'switch', default: 'false', help: 'log a line for every request; costs about 6 µs each' },
   'no-console': { kind: 'switch', default: 'false', help: 'do not serve the console, a web page, at /console' },
@@ -208,13 +208,13 @@ export const settingTable = {
     kind: 'text',
     value: 'FILE',
     default: '',
-    help: 'if no API key exists, create one with the token in this file, of at least 128 random bits',
+    help: 'if no API key exists, create one with the token in this file, which needs at least 128 random bits',
   },
   settings: {
     kind: 'text',
     value: 'FILE',
     default: '',
-    help: 'file of TOPICD_…=… lines, read at start and again on SIGHUP',
+    help: 'file of TOPICD_…=… lines, read at the start and again on SIGHUP',
   },
 } as const satisfies Settings
 
@@ -227,9 +227,9 @@ export function environmentName(flag: string): string {
   return `TOPICD_${flag.toUpperCase().replaceAll('-', '_')}`
 }
 
-/** @param source of the text; a problem's sentence begins with it */
+/** @param source of the text; the sentence of a problem starts with it */
 export function parseSetting<Row extends Setting>(row: Row, text: string, source: string): ValueOf<Row> | Problem {
-  // What `parsedText` returns is of the type that the row's kind and `parse` have.
+  // `parsedText` returns a value of the type that follows from the row's kind and `parse`.
   const value = parsedText(row, text) as ValueOf<Row> | Problem
   return isProblem(value)
     ? { problem: `${source} is ${quoted(row.redact?.(text) ?? text)}; it ${value.problem}` }

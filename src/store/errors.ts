@@ -28,7 +28,9 @@ export class StoreUnusable extends Error {}
 /** The error to show when a walk failed with `cause`; LMDB's own messages are as terse as MDB_CORRUPTED. */
 export function damaged(cause: unknown): StoreUnusable {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; "topicd check" says more`, { cause })
+  return new StoreUnusable(`the store is damaged: ${reason}. Restore a backup; for details, run "topicd check"`, {
+    cause,
+  })
 }
 
 /**

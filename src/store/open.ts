@@ -28,8 +28,7 @@ export async function openStore(
 
 /** Creates or upgrades the schema that opening needs. @throws Error if that fails, or for lmdb, which needs none */
 export async function migrateStore(address: string): Promise<{ readonly from: number; readonly to: number }> {
-  if (isExclusive(address))
-    throw new Error('the lmdb store is created when it is first opened; --store must be a postgres:// address')
+  if (isExclusive(address)) throw new Error('the lmdb store needs no migration; --store must be a postgres:// address')
   requirePostgres(address)
   const { migratePostgresStore } = await import('./postgres/open.js')
   return migratePostgresStore(address)

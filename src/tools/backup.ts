@@ -1,4 +1,4 @@
-/** The tool behind `topicd backup`: the engine writes a consistent, compacted and checked copy as one file. */
+/** The tool behind `topicd backup`: the engine writes a consistent, compacted and checked copy to one file. */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { StoreCopier } from '../store/maintenance.js'
@@ -6,18 +6,19 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { BackupLine, BackupOptions, DirectoryId } from './tool-messages.js'
 
-/** @throws Error when no directory can be seen there */
+/** @throws Error if this process sees no directory there */
 export function directoryId(directory: string): DirectoryId {
   const { dev, ino } = statSync(directory, { bigint: true })
   return { device: String(dev), inode: String(ino) }
 }
 
 export const backupTool: Tool<BackupOptions, StoreCopier> = async (store, { file, directory }, io) => {
-  if (store.backup === undefined) throw new Error('this store has its own backup tools, such as pg_dump')
+  if (store.backup === undefined)
+    throw new Error('the store is PostgreSQL; back it up with its own tools, such as pg_dump')
   if (!isSame(dirname(file), directory)) {
     throw new Error(
-      `the service sees a different directory at ${dirname(file)} than you do, as with PrivateTmp=yes or ProtectHome=yes in its unit: ` +
-        'the file would be lost; choose one that both see and the service can write to, such as /var/lib/topicd-backups under the unit',
+      `the service sees a different directory at ${dirname(file)} than this command, for example because of PrivateTmp=yes or ProtectHome=yes in its unit: ` +
+        'choose a directory that both see and the service can write to, such as /var/lib/topicd-backups with the unit',
     )
   }
   const backup = await store.backup(file, io.diskFreeBytesMin, createReport(io), io.signal)

@@ -1,14 +1,14 @@
-/** The check of an export by itself, without a store: every line is valid, and none is missing. */
+/** Checks an export without a store: every line is valid, and no line is missing. */
 import { importLineBytesMax } from '../settings/limits.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
 import { parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
 
 /**
- * @param allowsUnfinished accepts a missing last line, or one that counts other lines
- * @param onFinding receives what is wrong, one sentence each
+ * @param allowsUnfinished accepts an export whose last line is missing or counts other lines
+ * @param onFinding receives each problem as one sentence
  * @returns the number of lines of topics and keys
- * @throws Error when the input cannot be read
+ * @throws Error if the input cannot be read
  */
 export async function checkExport(
   input: AsyncIterable<Uint8Array>,

@@ -1,4 +1,4 @@
-/** The tool behind `topicd check`: every broken invariant as a line, then a last line with the counts. */
+/** The tool behind `topicd check`: one line for every broken invariant, then a last line with the counts. */
 import { planSelector } from '../selectors/planner.js'
 import type { StoreChecker } from '../store/maintenance.js'
 import { createReport } from './progress.js'
@@ -10,7 +10,7 @@ export const checkTool: Tool<ToolOptions['check'], StoreChecker> = async (store,
   let findings = 0
   const onFinding = (finding: string): void => {
     findings++
-    // If it cannot be sent, the signal ends the work.
+    // If the line cannot be sent, the signal stops the work.
     void io.emit(JSON.stringify({ finding } satisfies CheckLine)).catch(() => {})
   }
   const { records } = await store.check(

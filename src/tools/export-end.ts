@@ -1,10 +1,10 @@
-/** Checks that exports, one or several in a row, are complete: the last line of each counts the others. */
+/** Checks that one or more consecutive exports are complete: the last line of each counts its other lines. */
 import { WrongLine } from './import-line.js'
 
 /** The rest of a sentence about an input whose last line is not the end of an export. */
-export const unfinished = 'lacks the last line of an export, so it may be truncated'
+export const unfinished = 'has no last line of an export, so it may be truncated'
 
-export const unfinishedAdvice = 'if it is complete, as an export from an earlier version may be, use --allow-unfinished'
+export const unfinishedAdvice = 'if it is complete (earlier versions wrote no such line), use --allow-unfinished'
 
 export class ExportEnd {
   #lines = 0
@@ -21,13 +21,13 @@ export class ExportEnd {
   }
 
   /**
-   * @param lines how many lines it says came before it; undefined for one that is not checked
-   * @throws WrongLine when there were more or fewer
+   * @param lines the number of earlier lines that the end states; undefined to skip the check
+   * @throws WrongLine if the number differs
    */
   end(lines: number | undefined): void {
     if (lines !== undefined && lines !== this.#lines) {
       throw new WrongLine(
-        `It is the last line of an export of ${lines} lines, but ${this.#lines} came before it; if some were left out on purpose, use --allow-unfinished`,
+        `This line ends an export of ${lines} lines, but the number of lines before it is ${this.#lines}; if lines were omitted on purpose, use --allow-unfinished`,
       )
     }
     this.#lines = 0

@@ -1,10 +1,8 @@
-/**
- * The lines of an export, which an import reads. Types only: export.ts writes them, import-line.ts reads them.
- */
+/** The types of the lines of an export: export.ts writes them, import-line.ts reads them. */
 import type { KeyRecord } from '../keys/record.js'
 import type { TopicType } from '../topics/topic.js'
 
-/** A topic's line, as export writes it; type and properties may be left out as in a request. */
+/** A topic's line. An export always has type and properties; an import may omit them, as in a request. */
 export interface TopicLine {
   readonly path: string
   readonly type?: TopicType
@@ -12,9 +10,9 @@ export interface TopicLine {
   readonly value?: unknown
 }
 
-/** The last line of an export: it is whole. */
+/** The last line of an export, which proves that it is complete. */
 export interface EndLine {
-  /** How many lines of each came before. */
+  /** The number of earlier lines of each kind. */
   readonly end: {
     /**
      * @type uint64
@@ -29,7 +27,7 @@ export interface EndLine {
   }
 }
 
-/** An API key's line, as export writes it. */
+/** The line of an API key. */
 export interface KeyLine {
   readonly key: KeyRecord<string>
 }

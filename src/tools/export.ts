@@ -1,12 +1,12 @@
 /**
- * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. The text
- * of a value is written as it was sent. API keys come first, on request: without their tokens, which are not stored.
+ * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. Values keep
+ * the text in which they were sent. On request, API keys come first, without their tokens, which are not stored.
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *
- * The last line counts the lines before it, so that an export that was cut off can be told from a whole one.
+ * The last line counts the lines before it, so that a truncated export can be detected.
  *
- * Times are not exported: a REMOVAL policy of an imported topic counts from its import.
+ * Times are not exported: the REMOVAL policy of an imported topic counts from its import.
  */
 
 import { waitForSlice } from '../base/time-slices.js'
@@ -59,7 +59,7 @@ export const exportTool: Tool<
       if (bytes >= chunkBytes) await flush()
     }
   } catch (error) {
-    // All topics but some were read, or all before a damaged page.
+    // Write the topics read so far: all except unreadable ones, or all before a damaged page.
     if (error instanceof StoreUnusable) await flush()
     throw error
   }
@@ -74,7 +74,7 @@ function planOf(selector: string | undefined): Plan {
   return plan
 }
 
-/** A topic's line, with its end. */
+/** The line of a topic, including its line feed. */
 function lineOf({ path, type, properties, valueText }: WholeTopic): Buffer {
   const head = `{"path":${JSON.stringify(path)},"type":"${type}","properties":${JSON.stringify(properties)}`
   if (valueText === undefined) return Buffer.from(`${head}}\n`)

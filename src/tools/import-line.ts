@@ -1,6 +1,6 @@
 /**
- * One line of an import, parsed completely and checked as far as the line alone allows. The result keeps no view into
- * the bytes that it was parsed from. Nothing here reads the store.
+ * Parses one line of an import, and checks all that does not depend on the store. The result has no view of the bytes from
+ * which it was parsed.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/bodies/parse.js'
 import { describe, type Read, readBody } from '../api/bodies/read-object.js'
@@ -19,13 +19,13 @@ const shapes = {
   end: shapeOf<EndLine>(lineSchemas.end),
 }
 
-/** The reason why a line cannot be imported, in words that follow its number. */
+/** A line that cannot be imported; the message follows the line's number. */
 export class WrongLine extends Error {}
 
 const keyPrefix = Buffer.from('{"key":')
 const endPrefix = Buffer.from('{"end":')
 
-/** True if a line begins like the end of an export; it may still be invalid. */
+/** True if a line starts like the end line of an export; the line may still be invalid. */
 export function isEndLine(line: Uint8Array): boolean {
   return endPrefix.equals(line.subarray(0, endPrefix.length))
 }
@@ -33,7 +33,7 @@ export function isEndLine(line: Uint8Array): boolean {
 /** A topic to create or to set. */
 export interface ImportedTopic extends Creation {
   readonly kind: 'topic'
-  /** Undefined for a topic that never had a value. */
+  /** Undefined for a topic without a value. */
   readonly valueText: Uint8Array | undefined
 }
 
@@ -44,13 +44,13 @@ export interface ImportedKey {
 
 interface ImportedEnd {
   readonly kind: 'end'
-  /** The number of lines before the end, as the end states it. */
+  /** The number of earlier lines that the end states. */
   readonly lines: number
 }
 
 export type ImportLine = ImportedTopic | ImportedKey | ImportedEnd
 
-/** @param bytes of a line, without its end @throws WrongLine when they are not a valid line */
+/** @param bytes of a line, without its line feed @throws WrongLine if the line is invalid */
 export function parseImportLine(bytes: Uint8Array): ImportLine {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   if (isEndLine(line)) return parseEnd(line)
@@ -72,7 +72,7 @@ function parseKey(line: Buffer): ImportedKey {
   if (!isKeyName(key.name)) throw new WrongLine(`"key.name" is ${describe(key.name)}; it must be ${keyNameForm}`)
   const under = key.under.map((text) => {
     const path = parsePath(text)
-    if (typeof path !== 'string') throw new WrongLine(`A subtree of the key ${path.problem}.`)
+    if (typeof path !== 'string') throw new WrongLine(`A subtree of the key "${key.name}" ${path.problem}.`)
     return path
   })
   const refused = rightsProblem(key)
@@ -87,12 +87,12 @@ function parseEnd(line: Buffer): ImportedEnd {
 
 function read<Line>(line: Buffer, shape: Shape<Line>): Read<Line> {
   const body = readBody(line, shape)
-  // Its words are of a request's body.
+  // The problem is worded for the body of a request.
   if (isProblem(body)) throw new WrongLine(body.message.replace(/^The request body/, 'It'))
   return body
 }
 
-/** @throws WrongLine where something is wrong */
+/** @throws WrongLine for a problem */
 function orWrong<Result extends object | string | undefined>(result: Result | Problem): Result {
   if (isProblem(result)) throw new WrongLine(result.message)
   return result

@@ -1,14 +1,14 @@
 /**
- * The tool behind `topicd import`: turns the lines of an export, or any like them, into topics and API keys.
+ * The tool behind `topicd import`: turns the lines of an export, or similar lines, into topics and API keys.
  *
- * Lines are imported in atomic batches, each of distinct topics and keys: parse → write → wait until it is durable. So lines take effect
- * in order, and nothing after the first wrong line is stored: parsing stops at a line that is wrong by itself, and where the
- * store refuses a line, those before it are written without it.
+ * Lines are imported in atomic batches of distinct topics and keys: parse → write → wait until the batch is durable. So lines
+ * take effect in order, and nothing after the first wrong line is stored. Parsing stops at an invalid line; if the store
+ * rejects a line, the lines before it are written without it.
  *
- * That an export was cut off is known only at its end, after its lines have been imported: the import then fails all the
- * same. For a plain file, the command looks before it begins.
+ * A truncated export is detected only at its end, after its lines were imported; the import then fails nevertheless. For a
+ * plain file, the command checks the end before it starts.
  *
- * Existing topics are treated as by addAndSet and add, and importing the same lines again changes nothing.
+ * Existing topics are treated as by addAndSet and add. Importing the same lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
 import { Cancelled } from '../base/cancellation.js'
@@ -37,7 +37,7 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { Imported, ImportedLine, ImportOptions } from './tool-messages.js'
 
-/** The lines of a batch: few enough that other writers do not wait long for its commit. */
+/** Maximum lines of a batch: few enough that other writers do not wait long for its commit. */
 const batchLinesMax = 1000
 
 const batchBytesMax = 8 * 1024 * 1024
@@ -51,14 +51,14 @@ interface NumberedLine {
   readonly line: Exclude<ImportLine, { kind: 'end' }>
 }
 
-/** Topics read together: enough to hide a network's latency. */
+/** Topics read concurrently: enough to hide the latency of a network. */
 const readTogetherMax = 32
 
-/** A line that was not stored; all lines before it were. */
+/** A line that was not stored; all earlier lines were. */
 class LineFailed extends Error {
   constructor(number: number, { message }: Error) {
     const sentence = message.endsWith('.') ? message : `${message}.`
-    super(`line ${number}: ${sentence} Every line before it has been imported; continue with --from-line ${number}.`)
+    super(`line ${number}: ${sentence} All earlier lines were imported; continue with --from-line ${number}.`)
   }
 }
 
@@ -104,18 +104,18 @@ export const importTool: Tool<ImportOptions, ImportStore> = async (
     throw await explain(error as Error, batch, number, io.signal)
   }
   if (fromLine > 1 && number < fromLine)
-    throw new Error(`--from-line is ${fromLine}, and the input has ${number} lines`)
+    throw new Error(`--from-line is ${fromLine}, but the input has only ${number} lines`)
   if (!end.isEnded && !allowUnfinished) {
-    throw new Error(`the input ${unfinished}: all of its ${number} lines have been imported; ${unfinishedAdvice}`)
+    throw new Error(`the input ${unfinished}: all of its ${number} lines were imported; ${unfinishedAdvice}`)
   }
   await io.emit(JSON.stringify({ imported: counts } satisfies ImportedLine))
 }
 
 /**
- * The error of an import that ended early; every line before the one that it names has been stored. Lines before a
- * wrong one are written first. If the import was stopped, lines that were not written yet are left out.
+ * The error of an import that ended early. It names a line, and all earlier lines are stored: the pending lines before a
+ * wrong line are written first. If the import was stopped, the named line is the first pending one.
  *
- * @param number the last line that was read whole
+ * @param number of the last line that was read completely
  */
 async function explain(error: Error, batch: Batch, number: number, signal: AbortSignal): Promise<Error> {
   if (error instanceof LineFailed) return error
@@ -126,17 +126,19 @@ async function explain(error: Error, batch: Batch, number: number, signal: Abort
       (earlier: Error) => earlier,
     )
   }
-  const reason = signal.aborted ? new Error(`the import was stopped, since ${(signal.reason as Error).message}`) : error
+  const reason = signal.aborted
+    ? new Error(`the import was stopped because ${(signal.reason as Error).message}`)
+    : error
   return new LineFailed(batch.firstNumber ?? failedAt, reason)
 }
 
-/** The most lines between two waits for a slice of the event loop. */
+/** Maximum lines between two waits for a slice of the event loop. */
 const linesPerTurn = 100
 
 class Batch {
   #lines: NumberedLine[] = []
   #bytes = 0
-  /** Of the topics and keys, each of which is in one line only. */
+  /** Names of the batch's topics and keys; each is in only one line. */
   readonly #names = new Set<string>()
 
   constructor(
@@ -155,12 +157,12 @@ class Batch {
     this.#names.add(nameOf(line))
   }
 
-  /** The number of the first line that waits to be written. */
+  /** The number of the first pending line. */
   get firstNumber(): number | undefined {
     return this.#lines[0]?.number
   }
 
-  /** Resolves when all lines are durable. @throws LineFailed for the first that was not stored; those before it were */
+  /** Resolves once all lines are durable. @throws LineFailed for the first line that was not stored */
   async write(): Promise<void> {
     const lines = this.#lines
     this.#lines = []
@@ -198,7 +200,10 @@ class Batch {
     throw new LineFailed(number, wrongTopic(wrong.refusal, line as ImportedTopic))
   }
 
-  /** Writes all of them, or returns the first that the store refuses, or would leave as it is though of the other type. */
+  /**
+   * Writes all topics, or returns the first one that cannot be written: the store rejects it, or it has no value and the
+   * existing topic has the other type.
+   */
   async #writeAll(topics: readonly ImportedTopic[]): Promise<RefusedOperation | undefined> {
     const bare = [...topics.entries()].filter(([, { valueText }]) => valueText === undefined)
     for (let from = 0; from < bare.length; from += readTogetherMax) {
@@ -225,8 +230,8 @@ function operationOf({ kind: _, valueText, ...creation }: ImportedTopic): WriteO
 
 function wrongTopic(refusal: WriteRefusal, { path, type }: ImportedTopic): WrongLine {
   if (refusal === 'incompatible_properties')
-    return new WrongLine(`There is already a topic at the path "${path}", with other properties.`)
+    return new WrongLine(`A topic with other properties already exists at the path "${path}".`)
   if (refusal === 'no_such_topic' || refusal === 'incompatible_type')
     return new WrongLine(absentProblem(refusal, path, type).message)
-  throw new Error(`an import was refused: ${refusal}`)
+  throw new Error(`an import was rejected: ${refusal}`)
 }

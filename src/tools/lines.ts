@@ -1,11 +1,11 @@
-/** The lines of a stream of bytes, for those who read it to its end. How it is cut into lines is in base/lines.ts. */
+/** Splits a stream of bytes, read to its end, into lines (base/lines.ts). */
 import { Lines, TooLong } from '../base/lines.js'
 
 export class LineTooLong extends Error {}
 
 /**
- * @param unfinished what happens to a last line without a line feed
- * @throws LineTooLong for a line longer than `bytesMax`, after the lines before it
+ * @param unfinished whether a last line without a line feed is yielded or dropped
+ * @throws LineTooLong for a line longer than `bytesMax`, after yielding the earlier lines
  */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -31,5 +31,5 @@ function* arrived(lines: Lines, bytesMax: number): Generator<Buffer> {
 }
 
 function tooLong(bytesMax: number): LineTooLong {
-  return new LineTooLong(`a line is longer than the ${bytesMax} bytes allowed`)
+  return new LineTooLong(`a line is longer than the limit of ${bytesMax} bytes`)
 }

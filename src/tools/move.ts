@@ -1,9 +1,9 @@
 /**
- * The tool behind `topicd copy` and `topicd rename`: an export of a subtree, with other paths, that is imported while it is
- * written. So both tools are given a store whose paths, or writes, are changed; neither knows of the other.
+ * The tool behind `topicd copy` and `topicd rename`: exports a subtree with new paths, and imports the lines while they are
+ * written. The export tool gets a store with changed paths, the import tool one with changed writes; neither knows the other.
  *
- * Nothing that exists at the new path is replaced unless that is asked for. A rename creates each topic and removes the old one
- * in one step, and only if its value is still the one that is created: so it can be run again after it was interrupted.
+ * Existing topics at the new paths are replaced only on request. A rename creates each topic and removes the old one in one
+ * step, and only if the old value has not changed, so it can be run again after an interruption.
  */
 import { PassThrough } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
@@ -29,7 +29,7 @@ class Move {
   readonly #report: ReturnType<typeof createReport>
   readonly #plan: Plan
   #total = 0
-  /** The first error, in words for the user; what it causes elsewhere is not shown. */
+  /** The first error, worded for the user; consequential errors are not shown. */
   #error: Error | undefined
 
   constructor(
@@ -41,12 +41,12 @@ class Move {
     this.#plan = { ranges: [subtreeRange(pathBelow(options.from, ''))], matcher: undefined }
   }
 
-  /** @throws Error with a message for the user, which says how far it has come */
+  /** @throws Error with a message for the user that includes the progress */
   async run(): Promise<void> {
     const { from } = this.options
     const { signal } = this.io
     this.#total = await this.store.countMatches(this.#plan, 'any', signal)
-    if (this.#total === 0) throw new Error(`there is no topic at "${from}" or below it`)
+    if (this.#total === 0) throw new Error(`there is no topic at or below "${from}"`)
     const lines = new PassThrough()
     const send = (text: string | Uint8Array) => written(lines, Buffer.concat([Buffer.from(text), lineFeed]))
     const source = { readKeys: async () => [], stats: () => this.store.stats(), walk: () => this.#walk() }
@@ -57,7 +57,7 @@ class Move {
       { ...this.io, emit: withoutProgress(send) },
     )
       .then(() => void lines.end())
-      // Also if nobody reads the lines any more, for a reason of its own.
+      // This also happens if the import stops reading, for its own reason.
       .catch((error: Error) => void lines.destroy(error))
     try {
       await importTool(target, { fromLine: 1, withKeys: false }, { ...this.io, input: lines, emit: async () => {} })
@@ -71,7 +71,7 @@ class Move {
 
   #explain(error: Error): Error {
     const done = `${error.message}; ${this.counts.topics} of ${this.#total} topics are done`
-    return new Error(error instanceof Unmovable ? done : `${done}, and the same command continues`)
+    return new Error(error instanceof Unmovable ? done : `${done}; run the same command again to continue`)
   }
 
   async *#walk(): AsyncGenerator<WholeTopic> {
@@ -98,7 +98,7 @@ class Move {
     return operations.map(() => 'updated')
   }
 
-  /** Those that are there already, as after an interruption, stay as they are. @returns how many are there now */
+  /** Topics that already exist, after an interruption, stay unchanged. @returns the number of topics that now exist */
   async #create(operations: readonly WriteOperation[]): Promise<number> {
     const guarded = operations.map((operation) => ({ ...operation, constraint: noTopic }))
     const results = await this.store.write(guarded, false)
@@ -109,12 +109,12 @@ class Move {
     return operations.length
   }
 
-  /** Leaves those whose old topics have changed since they were read. @returns how many are replaced */
+  /** Skips topics whose old topic has changed since it was read. @returns the number of topics written */
   async #replace(operations: readonly WriteOperation[]): Promise<number> {
     const steps = operations.map((operation) => this.#stepsOf(operation))
     const result = await this.store.write(steps.flat())
     if (!('refusal' in result)) return operations.length
-    // One by one, since any number may be refused.
+    // Separately, because any number of them may be rejected.
     const results = await Promise.all(steps.map((own) => this.store.write(own)))
     let replaced = 0
     for (const [index, own] of results.entries()) {
@@ -125,7 +125,7 @@ class Move {
     return replaced
   }
 
-  /** In one commit: a topic that exists there goes, the topic is created, and a rename removes the old one. */
+  /** The operations of one commit: remove an existing topic, create the new one and, in a rename, remove the old one. */
   #stepsOf(operation: WriteOperation): readonly WriteOperation[] {
     const { from, to, overwrites, removes } = this.options
     const { path, valueText } = operation
@@ -149,10 +149,10 @@ class Move {
   }
 }
 
-/** The import need not look for topics of the other type: each write does. */
+/** The import need not look for topics of the other type because each write does. */
 const notFound = () => 'no_such_topic' as const
 
-/** What the same command would meet again. */
+/** An error that would recur if the same command were run again. */
 class Unmovable extends Error {}
 
 const noTopic = { kind: 'no_topic' } as const
@@ -162,10 +162,10 @@ const lineFeed = Buffer.from('\n')
 const nothing = Buffer.alloc(0)
 
 function occupied({ path }: WriteOperation): Unmovable {
-  return new Unmovable(`there is already another topic at "${path}", which --overwrite would replace`)
+  return new Unmovable(`another topic already exists at "${path}"; to replace it, use --overwrite`)
 }
 
-/** @param rest empty, or what follows in a path, with its slash @throws Error for a path that is too long */
+/** @param rest of the path, with its leading slash; may be empty @throws Error for a path that is too long */
 function pathBelow(path: string, rest: string): Path {
   const whole = parsePath(path + rest)
   if (typeof whole !== 'string') throw new Unmovable(`a path below "${path}" ${whole.problem}`)
@@ -178,7 +178,7 @@ function withoutProgress(emit: ToolIo['emit']): ToolIo['emit'] {
   }
 }
 
-/** Rejects also if the stream is destroyed, after which it calls back no more. */
+/** Also rejects if the stream is destroyed: it then calls no callbacks. */
 function written(stream: PassThrough, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const onClose = () => reject(new Error('the lines are no longer read'))

@@ -1,16 +1,16 @@
-/** The progress of a tool: one line every `reportMs` at most, so that reporting costs next to nothing. */
+/** The progress of a tool: at most one line per `reportMs`, so that reporting costs next to nothing. */
 import type { ToolIo } from './tool.js'
 import type { ProgressLine } from './tool-messages.js'
 
-/** How a progress line begins; no other line does. */
+/** The start of every progress line, and of no other line. */
 export const progressPrefix = '{"progress":'
 
 const reportMs = 200
 
-/** Reports how far a step has come; most calls send nothing. */
+/** Reports the progress of a step; most calls send nothing. */
 type Report = (step: string, done: number, total?: number) => void
 
-/** @returns a function that sends a line when one is due, and ignores that it cannot be sent */
+/** @returns a function that sends a line when one is due, and ignores failures to send it */
 export function createReport({ emit }: Pick<ToolIo, 'emit'>): Report {
   let reportedAt = -Infinity
   let reported = ''

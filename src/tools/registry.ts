@@ -1,4 +1,4 @@
-/** The tools by the names that requests use; tool-messages.ts has their options. No other file imports all of them. */
+/** The tools by their names in requests; tool-messages.ts has their options. No other file imports all tools. */
 import type { TopicStore } from '../store/store.js'
 import { backupTool } from './backup.js'
 import { checkTool } from './check.js'

@@ -1,4 +1,4 @@
-/** The options of the tools, and the lines that they send. Types only: the command line does not load the tools. */
+/** The options of the tools, and the lines that they send. Types only, so that the command line does not load the tools. */
 import type { BackupDone } from '../store/maintenance.js'
 
 export interface ToolOptions {
@@ -16,7 +16,7 @@ export type ToolWork<Name extends ToolName = ToolName> = {
 }[Name]
 
 /** An object without members. */
-// biome-ignore lint/suspicious/noEmptyInterface: typia makes a validator from it, which needs its name
+// biome-ignore lint/suspicious/noEmptyInterface: typia generates a validator from it, which needs its name
 interface NoOptions {}
 
 export interface BackupOptions {
@@ -32,12 +32,12 @@ export interface DirectoryId {
   readonly inode: string
 }
 
-/** The last line of a backup's answer. */
+/** The last line of a backup's output. */
 export interface BackupLine {
   readonly backup: BackupDone
 }
 
-/** A line of the check's answer. */
+/** A line of a check's output. */
 export type CheckLine =
   | { readonly finding: string }
   | { readonly checked: { readonly records: number; readonly findings: number } }
@@ -50,26 +50,26 @@ export interface ExportOptions {
 
 export interface ImportOptions {
   /**
-   * The first line that is imported, from 1; those before it are only counted.
+   * The first line to import, from 1; earlier lines are only counted.
    *
    * @type uint64
    * @minimum 1
    */
   readonly fromLine: number
-  /** Whether lines of API keys are imported too, or left out. */
+  /** Whether lines of API keys are also imported. */
   readonly withKeys: boolean
-  /** Whether the line that ends an export may be absent or count other lines. */
+  /** Whether the last line of an export may be missing or count other lines. */
   readonly allowUnfinished?: boolean | undefined
 }
 
-/** The last line of an import's answer. */
+/** The last line of an import's output. */
 export interface ImportedLine {
   readonly imported: Imported
 }
 
 export interface Imported {
   readonly topics: number
-  /** How many of them did not exist before. */
+  /** The number of topics that did not exist before. */
   readonly created: number
   readonly keys: number
   readonly keysLeftOut: number
@@ -79,30 +79,30 @@ export interface Imported {
 export interface MoveOptions {
   readonly from: string
   readonly to: string
-  /** Whether each topic is removed from its old place. */
+  /** Whether each topic is removed from its old path. */
   readonly removes: boolean
-  /** Whether values at the new place are replaced. */
+  /** Whether existing topics at the new paths are replaced. */
   readonly overwrites: boolean
 }
 
-/** The last line of a move's answer. */
+/** The last line of a move's output. */
 export interface MovedLine {
   readonly moved: Moved
 }
 
 export interface Moved {
   readonly topics: number
-  /** How many of a rename have changed since they were read, and stay where they were. */
+  /** The number of topics that a rename left in place because they changed after they were read. */
   readonly changed: number
 }
 
-/** How far a tool has come. */
+/** The progress of a tool. */
 export interface ProgressLine {
   readonly progress: {
-    /** What is being done, in a word or two. */
+    /** The current step, in a word or two. */
     readonly step: string
     readonly done: number
-    /** What `done` will be at the end; undefined if that is unknown. */
+    /** The final value of `done`; undefined if it is unknown. */
     readonly total?: number | undefined
   }
 }

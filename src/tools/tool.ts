@@ -1,21 +1,21 @@
 /**
- * The type of a tool: work on the whole store that the command line starts. Each tool runs in a process of its own
- * (cluster/tool/tool-process.ts), a child of the service or, while no service runs, of the command line. registry.ts lists
- * the tools.
+ * The type of a tool: work on the whole store, started by the command line. Each tool runs in its own process
+ * (cluster/tool/tool-process.ts), a child of the service or, if no service is running, of the command line. registry.ts
+ * lists the tools.
  */
 import type { TopicStore } from '../store/store.js'
 
-/** A tool's connection to its caller, and the facts about its environment that it needs. */
+/** A tool's connection to its caller, and the facts that it needs about its environment. */
 export interface ToolIo {
-  /** Sends a line, or several separated by line feeds, without the last one; resolves when there is room for more. */
+  /** Sends one or more lines, separated by line feeds but without a final one; resolves when there is room for more. */
   emit(lines: string | Uint8Array): Promise<void>
-  /** The input, for the tools that take any. */
+  /** The input, for tools that read any. */
   readonly input: AsyncIterable<Uint8Array>
   /** Aborts when the caller is gone or the service stops; `emit` rejects from then on. */
   readonly signal: AbortSignal
-  /** Free space that has to remain on a backup's disk, in bytes. */
+  /** Space that must stay free on a backup's disk, in bytes. */
   readonly diskFreeBytesMin: number
 }
 
-/** Does the work with what it needs of a store. Rejects with an Error whose message is for the user. */
+/** Does the work with the needed part of a store. Rejects with an Error whose message is for the user. */
 export type Tool<Options, Needed = TopicStore> = (store: Needed, options: Options, io: ToolIo) => Promise<void>

@@ -1,6 +1,6 @@
 /**
- * What typia generates from the types of this folder: the schemas of the lines of an export, and the validators of the lines
- * that tools send. What the tags in the comments of the types mean is said in api/bodies/bodies.ts.
+ * The code that typia generates from the types of this folder: the schemas of the lines of an export, and validators of the
+ * lines that tools send. api/bodies/bodies.ts explains the tags in the comments of the types.
  */
 import typia from 'typia'
 import type { EndLine, KeyLine, TopicLine } from './export-format.js'
@@ -12,7 +12,7 @@ export const lineSchemas = {
   end: typia.json.schemas<[EndLine], '3.1'>(),
 }
 
-/** The lines that a tool sends its caller. */
+/** Validators of the lines that a tool sends to its caller. */
 export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()
 export const isCheckLine: (input: unknown) => input is CheckLine = typia.createIs<CheckLine>()
 export const isImportedLine: (input: unknown) => input is ImportedLine = typia.createIs<ImportedLine>()

@@ -29,7 +29,7 @@ export function parsePath(text: string): Path | PathProblem {
     if (path.length > pathBytesMax) return tooLong(path.length)
     return path as Path
   }
-  if (path.includes('\0')) return { problem: 'contains the character U+0000, which is not allowed in a path' }
+  if (path.includes('\0')) return { problem: 'contains the character U+0000, which a path must not contain' }
   if (!path.isWellFormed()) return { problem: 'contains a lone surrogate, which UTF-8 cannot encode' }
   const bytes = Buffer.byteLength(path)
   return bytes > pathBytesMax ? tooLong(bytes) : (path as Path)
@@ -43,5 +43,5 @@ export function isWithin(path: Path, subtree: Path): boolean {
 const slash = 0x2f
 
 function tooLong(bytes: number): PathProblem {
-  return { problem: `is ${bytes} bytes of UTF-8; at most ${pathBytesMax} are allowed` }
+  return { problem: `has ${bytes} bytes of UTF-8; the limit is ${pathBytesMax}` }
 }

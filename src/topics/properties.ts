@@ -40,7 +40,7 @@ export function parseProperties(properties: Properties): RemovalPolicy | Propert
     if (bytes > propertiesBytesMax) {
       return {
         name,
-        problem: `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`,
+        problem: `exceeds the limit of ${propertiesBytesMax} bytes of UTF-8 for all names and values together`,
       }
     }
     if (name === 'REMOVAL') {

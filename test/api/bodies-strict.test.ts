@@ -99,7 +99,7 @@ await overStores(
           ...propertiesTwice.flatMap(([properties, name]) =>
             ['"properties"', '"p\\u0072operties"'].map((member): Row => {
               const body = `{"path":"twice",${value}${member}:${properties}}`
-              return [route, body, 'invalid_property', `Property "${name}" is given more than once`]
+              return [route, body, 'invalid_property', `Property "${name}" appears more than once`]
             }),
           ),
           // Names inside values do not count.
@@ -193,10 +193,10 @@ await overStores(
 
 t.test('a line of an import is rejected for the same faults', (t) => {
   const lines: readonly (readonly [line: string, problem: RegExp])[] = [
-    ['{"path":"a","properties":{"a":"1","\\u0061":"1"}}', /Property "a" is given more than once/],
+    ['{"path":"a","properties":{"a":"1","\\u0061":"1"}}', /Property "a" appears more than once/],
     [`{"path":"a","value":${arrays(1001)}}`, /Parameter "value" is nested more than 1000 levels/],
-    ['{"path":"a","path":"b"}', /Parameter "path" is given more than once/],
-    ['{"path":"a","valu":1}', /"valu" is not known here; allowed are "path", "properties", "type", "value"/],
+    ['{"path":"a","path":"b"}', /Parameter "path" appears more than once/],
+    ['{"path":"a","valu":1}', /Unknown parameter "valu"; allowed parameters: "path", "properties", "type", "value"/],
     ['{"path":"a",}', /It is not valid JSON: found "}" at byte 13, expected a member name in double quotes\./],
   ]
   for (const [line, problem] of lines) t.throws(() => parseImportLine(Buffer.from(line)), problem, line.slice(0, 60))

@@ -36,9 +36,9 @@ const routes = [
 ] as const
 
 const perRoute = routes.flatMap(([route, start]): Family[] => [
-  ['unknown members', route, start, '"m#":0', '}', 'Parameter "m0" is not known here'],
-  ['nested unknown members', route, `${start}"x":[`, '{"m#":{"n#":0}}', ']}', 'Parameter "x" is not known here'],
-  ['one member repeated', route, `${start}"x":0,`, '"x":0', '}', 'Parameter "x" is given more than once'],
+  ['unknown members', route, start, '"m#":0', '}', 'Unknown parameter "m0"'],
+  ['nested unknown members', route, `${start}"x":[`, '{"m#":{"n#":0}}', ']}', 'Unknown parameter "x"'],
+  ['one member repeated', route, `${start}"x":0,`, '"x":0', '}', 'Parameter "x" appears more than once'],
   ['invalid at the last byte', route, start, '"m#":0', 'x', 'is not valid JSON: found "x" at byte'],
 ])
 
@@ -71,7 +71,7 @@ const families: readonly Family[] = [
   batchOf('REMOVALs of dates', [dates, `"m":"${'x'.repeat(250)}"`]),
   batchOf('REMOVALs of many parentheses', [parentheses, `"m":"${'x'.repeat(480)}"`]),
   ...routes.slice(0, 4).map(([route, start]): Family => {
-    const refusal = 'Parameter "constraint.m0" is not known here'
+    const refusal = 'Unknown parameter "constraint.m0"'
     return ['a constraint of many members', route, `${start}"constraint":{`, '"m#":0', '}}', refusal]
   }),
   ...['[{},#]', '[{"k#":1},1]', '1.5'].map((piece): Family => {
@@ -80,7 +80,7 @@ const families: readonly Family[] = [
   }),
   ['names of escapes', 'set', '{', '"\\u0061":#', '}', 'a'],
   ['names of escapes in a constraint', 'set', '{"path":"a","value":1,"constraint":{', '"\\u0061":#', '}}', 'a'],
-  ['properties that are numbers', 'add', '{"path":"a","properties":{', '"m#":0', '}}', 'a topic may have 64'],
+  ['properties that are numbers', 'add', '{"path":"a","properties":{', '"m#":0', '}}', 'the limit is 64'],
   ['too many properties', 'add', '{"path":"a","properties":{', '"m#":"0"', '}}', 'Property "m64" is one of'],
   ['a value of many names', 'set', '{"path":"a","value":{', '"m#":0', '}}'],
   ['a value of deep arrays', 'set', '{"path":"a","value":[', '['.repeat(900) + ']'.repeat(900), ']}'],
@@ -97,7 +97,7 @@ const families: readonly Family[] = [
     '{"operations":[{"op":"set","path":"a","value":1,',
     '"m#":0',
     '}]}',
-    'Parameter "m0" is not known here; allowed are "constraint", "increment", "op", "path", "type", "value"',
+    'Unknown parameter "m0"; allowed parameters: "constraint", "increment", "op", "path", "type", "value"',
   ],
 ]
 

@@ -32,9 +32,9 @@ t.test('the first repeated name is reported, even if it is escaped', (t) => {
     ['"v\\u0061lue":[1],"value":[1]', 'value'],
   ] as const
   for (const [text, name] of repeated) {
-    t.match(parse('set', `{${text}}`), { code: 'duplicate_parameter', message: `Parameter "${name}" is given` }, text)
+    t.match(parse('set', `{${text}}`), { code: 'duplicate_parameter', message: `Parameter "${name}" appears` }, text)
     const property = parse('add', `{"path":"a","properties":{${text}}}`)
-    t.match(property, { code: 'invalid_property', message: `Property "${name}" is given` }, `property ${text}`)
+    t.match(property, { code: 'invalid_property', message: `Property "${name}" appears` }, `property ${text}`)
   }
   const twice = parse('set', '{"path":"a","value":1,"constraint":{"value":[2],"v\\u0061lue":[2]}}')
   t.match(twice, refusal('duplicate_parameter', /"constraint\.value"/))
@@ -52,7 +52,7 @@ t.test('the first unknown or repeated member of many is reported', (t) => {
   const properties = (count: number): string => Array.from({ length: count }, (_, i) => `"p${i}":"v"`).join()
   t.match(parse('add', `{"path":"a","properties":{${properties(propertiesMax)}}}`), { kind: 'add' })
   const beyond = parse('add', `{"path":"a","properties":{${properties(propertiesMax + 9)}}}`)
-  t.match(beyond, refusal('invalid_property', /"p64" is one of 73; a topic may have 64/))
+  t.match(beyond, refusal('invalid_property', /"p64" is one of 73; the limit is 64/))
   t.end()
 })
 

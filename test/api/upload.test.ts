@@ -51,7 +51,7 @@ await overStores(t, async (t, server) => {
     )
     t.match(
       lines.map(({ message = '' }) => message),
-      [/^There is no topic/, /^The line is not valid JSON: /, /^The line must be a JSON object, but it is an array/],
+      [/^There is no topic/, /^The line is not valid JSON: /, /^The line must be a JSON object, not an array/],
     )
     gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":12345678901234567890}', 'the value')
   })
@@ -86,7 +86,7 @@ await overStores(t, async (t, server) => {
       ...answer
     } = await refusedUpload(server, `${refused.repeat(150)}not JSON\n${numbered('partly', 0, 2000)}`)
     t.strictSame(answer, { status: 400, code: 'upload_refused', durable: 2000, refused: 151 })
-    t.match(message, /refused 151 .* applied the other 2000\.$/)
+    t.match(message, /rejected 151 .* applied the other 2000\.$/)
     t.strictSame(
       lines.map(({ line, code }) => [line, code]),
       Array.from({ length: 100 }, (_, i) => [i + 1, 'no_such_topic']),
@@ -121,10 +121,10 @@ await overStores(t, async (t, server) => {
       [gzipSync(lines), /gzip/],
       [Buffer.concat([Buffer.from('28b52ffd', 'hex'), Buffer.from(lines)]), /zstd/],
       ...['', ' ', ',', '\r', ', ', '\\n', ';'].map(
-        (between) => [objects.join(between), /several on its first line/] as const,
+        (between) => [objects.join(between), /several operations on its first line/] as const,
       ),
       [`[${lines.repeat(40)}]`.replaceAll('\n', ','), /JSON array/],
-      [lines.repeat(40).replaceAll('\n', ''), /several on its first line/],
+      [lines.repeat(40).replaceAll('\n', ''), /several operations on its first line/],
       ...[1, '\t'].map(
         (indent) => [`${JSON.stringify(JSON.parse(objects[0] ?? ''), undefined, indent)}\n`, /jq -c/] as const,
       ),

@@ -48,15 +48,15 @@ await overStores(t, async (t, server) => {
     for (const [authorization, found] of [
       [undefined, 'there is no such header'],
       ['', 'there is no such header'],
-      ['Apikey unknown', 'its token is not known'],
-      ['bearer unknown', 'its token is not known'],
+      ['Apikey unknown', 'its token is unknown'],
+      ['bearer unknown', 'its token is unknown'],
       ['Apikey', 'no token follows "Apikey"'],
       ['Bearer ', 'no token follows "Bearer"'],
       ['Basic eDp5', 'its scheme is "Basic"'],
       ['Digest username="x", realm="y"', 'its scheme is "Digest"'],
       [`Apikey ${token} ${token}`, 'more than a token follows "Apikey"'],
-      [token, 'it contains something else'],
-      [`${token} ${token}`, 'it contains something else'],
+      [token, 'the header contains something else'],
+      [`${token} ${token}`, 'the header contains something else'],
     ] as const) {
       refuses(
         t,

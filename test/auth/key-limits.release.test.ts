@@ -72,14 +72,14 @@ async function rotates(t: Test, server: Server): Promise<void> {
     /is valid until [\dTZ:-]+; the one before it, which was valid until [\dTZ:-]+, expires now\n$/,
   )
   for (const { message } of await untilRefused(server, first))
-    t.match(message, 'its token is not known', 'the oldest token expires immediately')
+    t.match(message, 'its token is unknown', 'the oldest token expires immediately')
   for (const { message } of await untilRefused(server, second))
     t.match(message, 'its token has expired', 'the former token expires after its grace')
   for (const answer of await everywhere(server, third)) gives(t, answer, item, 'the new token stays valid')
 
   const fourth = await rotate('0s', /^topicd: the old token of "turned" expires now\n$/)
   for (const { message } of await untilRefused(server, third))
-    t.match(message, 'its token is not known', 'without a grace the former token expires immediately')
+    t.match(message, 'its token is unknown', 'without a grace the former token expires immediately')
   for (const answer of await everywhere(server, fourth)) gives(t, answer, item, 'the newest token stays valid')
 }
 

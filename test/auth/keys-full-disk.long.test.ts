@@ -28,12 +28,12 @@ t.test(
     disk.leaveFree(mebibyte)
     await until('the disk is full', () => isFull(server))
 
-    const said = /^topicd: the disk is nearly full; no key was created; the token that was just printed is void\n$/
+    const said = /^topicd: the disk is nearly full; no key was created; the token printed above is not valid\n$/
     t.match(await server.command('keys', 'add', 'late'), { code: 1, stderr: said })
     const rotated = await server.command('keys', 'rotate', 'kept')
     t.match(rotated, {
       code: 1,
-      stderr: /nearly full; the key keeps its token; the token that was just printed is void\n$/,
+      stderr: /nearly full; the key keeps its token; the token printed above is not valid\n$/,
     })
     t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'the key keeps its token')
     t.notMatch((await server.command('keys', 'list')).stdout, 'late')

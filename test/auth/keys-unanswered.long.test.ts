@@ -44,7 +44,7 @@ await t.test('keys add without a response reports that the key may exist', async
   t.match(stdout, /^topicd_[\w-]{43}\n$/)
   t.equal(
     stderr,
-    'topicd: planted; the key may have been created, and its token may be valid: topicd keys revoke maybe makes sure that it is not\n',
+    'topicd: planted; the key may have been created, so its token may be valid; to be safe, run "topicd keys revoke maybe"\n',
   )
 })
 
@@ -66,7 +66,7 @@ await t.test('an overtaken rotation reports that its token is void', async (t) =
     t.match(stdout, /^topicd_/)
     t.equal(
       stderr,
-      `topicd: the key "${name}" was revoked or rotated at the same time; the token that was just printed is void\n`,
+      `topicd: the key "${name}" was revoked or rotated at the same time; the token printed above is not valid\n`,
     )
     t.equal((await server.post('fetch', {}, { token: stdout.trim() })).status, 401)
   }
@@ -88,7 +88,7 @@ await t.test('a key that is being revoked is rejected while the writer hangs', a
   t.strictSame(await revoked, {
     code: 0,
     stdout: '',
-    stderr: 'topicd: the key may not be revoked yet: waiting for the writer, its disk or a worker to respond\n',
+    stderr: 'topicd: the key may still be valid: waiting for the writer, its disk or a worker to respond\n',
   })
   t.equal((await server.post('fetch', {}, { token })).status, 401)
 })

@@ -44,7 +44,7 @@ await overStores(
     ] as const) {
       await t.test(`an upload whose key is revoked ${expectation} is rejected`, async (t) => {
         const answer = await uploadAcrossRevocation(`key-${expectation.replaceAll(' ', '-')}`, before, after)
-        t.match(answer, { status: 401, body: /"unauthorized".*its token is not known/ })
+        t.match(answer, { status: 401, body: /"unauthorized".*its token is unknown/ })
         refuses(t, await server.post('fetch', { path: 'late' }), 400, 'no_such_topic', 'nothing was written')
       })
     }

@@ -21,7 +21,7 @@ t.test('a service without keys creates one with the token in a file and never sh
   writeFileSync(file, other)
   const again = await startServer(t, { dataDir, token, flags })
   const said =
-    'API keys exist already, so no key was created with the token in this file: topicd keys add NAME --token-file FILE adds one'
+    'API keys already exist, so no key was created with the token in this file; to add one, run: topicd keys add NAME --token-file FILE'
   t.match(await again.logged(said), { file })
   rmSync(file)
   t.match(await again.command('reload'), { code: 0 }, 'a reload does not need the file')
@@ -33,13 +33,13 @@ t.test('a service without keys reports it, and keys add reads a token from a fil
   const server = new Server(t, join(directory, 'db'), { token })
   t.teardown(() => server.tearDown())
   const listening = server.listening()
-  await server.logged('there is no API key, so every request is answered 401; create one with: topicd keys add NAME')
+  await server.logged('there is no API key, so every request returns 401; create one with: topicd keys add NAME')
   const add = (name: string, file: string) => server.command('keys', 'add', name, '--token-file', join(directory, file))
   t.strictSame(await add('one', 'one'), { code: 0, stdout: '', stderr: '' })
   await listening
   t.equal((await server.post('add', { path: 'a' })).status, 200)
-  t.match(await add('again', 'one'), { code: 1, stdout: '', stderr: /the token is that of the key "one"/ })
-  t.match(await add('one', 'two'), { code: 1, stderr: /there is already a key named "one"/ })
+  t.match(await add('again', 'one'), { code: 1, stdout: '', stderr: /the key "one" already has this token/ })
+  t.match(await add('one', 'two'), { code: 1, stderr: /a key named "one" already exists/ })
   t.match(await add('weak', 'weak'), { code: 2, stderr: /--token-file: the token in .*weak can be guessed/ })
 })
 
@@ -49,7 +49,7 @@ t.test('a file without a usable token prevents a service from starting, with the
     runCommand([...'serve --port 0 --admin-port 0 --data'.split(' '), join(directory, 'db'), '--first-key-file', file])
   const weak = await start(join(directory, 'weak'))
   t.equal(weak.code, 2)
-  t.match(weak.stderr, /weak can be guessed: it needs 128 random bits, such as those of "openssl rand -hex 32"/)
+  t.match(weak.stderr, /weak can be guessed: it needs 128 random bits, for example from "openssl rand -hex 32"/)
   t.notMatch(weak.stdout + weak.stderr, 'hunter2')
   const token = 'a-token-that-was-given-in-place-of-0123456789'
   const mistaken = await start(token)

@@ -50,7 +50,7 @@ await eachStore(t, async (t, address) => {
   const isAccepted = (name: string): boolean => keyring.find(`Apikey token-of-${name}`) !== undefined
   t.ok(isAccepted('good'), 'the other keys are read')
   const named = Object.keys(unreadable).map((name) =>
-    failures.filter((line) => line.startsWith(`API key "${name}" is refused`)),
+    failures.filter((line) => line.startsWith(`API key "${name}" is rejected`)),
   )
   t.ok(
     named.every(({ length }) => length === 1),

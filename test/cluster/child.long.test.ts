@@ -55,11 +55,11 @@ function fakeChild(process = new FakeProcess()): { process: FakeProcess; child: 
 t.test('a child whose message is late is killed and logged once', async (t) => {
   const { process, child, lines } = fakeChild()
   const late = child.waitFor('loaded', 20)
-  await t.rejects(late, { message: 'process 4711 was killed: it was not "loaded" within 20 ms' })
+  await t.rejects(late, { message: 'process 4711 was killed: it did not reach "loaded" within 20 ms' })
   t.strictSame(await child.ended, { code: null, signal: 'SIGKILL', during: 'starting', mayHaveRead: false })
   child.end('again')
   t.strictSame(process.signals, ['SIGKILL'])
-  t.strictSame(lines, [{ child: 4711, reason: 'it was not "loaded" within 20 ms' }])
+  t.strictSame(lines, [{ child: 4711, reason: 'it did not reach "loaded" within 20 ms' }])
 })
 
 t.test('every wait on a child is rejected with the reason when the child exits', async (t) => {
@@ -279,7 +279,7 @@ t.test('a child that exits before its turn to open the store is reported', async
   await once(first.process, 'sent')
   const secondOpened = opener.open(second.child)
   second.process.emit('exit', null, 'SIGKILL')
-  await t.rejects(secondOpened, { message: 'process 2 ended before it could open the store' })
+  await t.rejects(secondOpened, { message: 'process 2 exited before it could open the store' })
   t.strictSame(first.process.received, [{ kind: 'open' }], 'the first child has not opened the store yet')
   first.process.report({ kind: 'opened' })
   await firstOpened

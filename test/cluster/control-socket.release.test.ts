@@ -157,7 +157,7 @@ await t.test('a connection that sends no whole line is closed', async (t) => {
   const half = await open(server)
   half.write('{"command":')
   const answers = await Promise.all([answerTo(silent), answerTo(half)])
-  t.strictSame(answers, Array(2).fill('{"error":"no whole request came within 5000 ms"}\n'))
+  t.strictSame(answers, Array(2).fill('{"error":"no complete request arrived within 5000 ms"}\n'))
 })
 
 await t.test('64 connections may wait to send a request, and the next is rejected', async (t) => {
@@ -165,7 +165,7 @@ await t.test('64 connections may wait to send a request, and the next is rejecte
   for (let opened = 0; opened < waitingMax; opened++) held.push(await open(server))
   t.match(
     await answerTo(await open(server)),
-    '{"error":"more than 64 connections wait to send their request"}\n',
+    '{"error":"more than 64 connections have not sent their request yet"}\n',
     'limit + 1',
   )
   first(held).write('{"command":"listKeys"}\n')
@@ -244,7 +244,7 @@ await t.test('the log warns of a data directory that other accounts can reach', 
   mkdirSync(dataDir)
   chmodSync(dataDir, 0o755)
   const exposed = await startServer(t, { dataDir })
-  t.match(await exposed.logged('other accounts can reach the data directory; chmod 700 keeps them out'), {
+  t.match(await exposed.logged('other accounts can access the data directory; run chmod 700 on it'), {
     level: 40,
     mode: '755',
   })

@@ -13,7 +13,7 @@ t.test('a directory of this account must be private', async (t) => {
   chmodSync(directory, 0o700)
   t.equal(exposure(directory), undefined)
   chmodSync(directory, 0o750)
-  t.strictSame(exposure(directory), { mode: '750', cure: 'chmod 700 keeps them out' })
+  t.strictSame(exposure(directory), { mode: '750', cure: 'run chmod 700 on it' })
 })
 
 t.test('the group that gives this account access to a directory may read it', { skip: needsRoot }, async (t) => {

@@ -16,7 +16,7 @@ function readiness(state: { writer?: Child; writerAbsentMs?: number; serving?: r
 
 t.test('a writer that is missing for 5 s makes the service unready', async (t) => {
   t.strictSame(readiness({ writerAbsentMs: 4999 }).notReadyReasons(), [])
-  const reason = 'no writer has been running for seconds: writes are waiting'
+  const reason = 'no writer has been running for seconds, so writes are waiting'
   t.strictSame(readiness({ writerAbsentMs: 5000 }).notReadyReasons(), [reason])
 })
 

@@ -59,7 +59,7 @@ await t.test('a changed setting that needs a restart is named', async (t) => {
   t.match(await server.command('reload'), {
     code: 0,
     stdout: reloaded,
-    stderr: 'topicd: TOPICD_ADMIN_HOST has changed, which needs a restart\n',
+    stderr: 'topicd: TOPICD_ADMIN_HOST has changed; the change needs a restart\n',
   })
 })
 
@@ -73,7 +73,7 @@ await t.test('reload uses another build on disk', async (t) => {
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)
     t.match(stdout, /, version 9\.8\.7\n$/)
-    t.match(stderr, /^topicd: the primary stays at version \d+\.\d+\.\d+ until a restart\n$/)
+    t.match(stderr, /^topicd: the primary still has version \d+\.\d+\.\d+; a restart updates it\n$/)
   })
 
   await t.test('reload fails if a new worker does not start; the old ones serve', async (t) => {
@@ -161,7 +161,7 @@ await t.test('reload reports a missing service and creates nothing', async (t) =
   t.strictSame(await runCommand(['reload', '--data', dataDir]), {
     code: 1,
     stdout: '',
-    stderr: `topicd: no service runs on the data directory ${dataDir}\n`,
+    stderr: `topicd: no service is running on the data directory ${dataDir}\n`,
   })
   t.notOk(existsSync(dataDir))
 })
@@ -182,7 +182,7 @@ await t.test('reload reports that it has no permission to connect to the service
   // The test runner's own hook may print more after the message.
   t.equal(
     stderr.split('\n')[0],
-    `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run the command as its account`,
+    `topicd: the service that uses ${server.dataDir} cannot be reached (EACCES); run this command as the service's account`,
   )
 })
 

@@ -89,7 +89,7 @@ t.test('a stopped writer is killed, and the next executes its writes', async (t)
   const writes = Array.from({ length: 24 }, (_, i) => server.connect().post('addAndSet', { path: `w/${i}`, value: 1 }))
   for (const write of writes) t.match((await write).text, '"created":true')
   const { reason } = await server.logged('process killed', ({ child }) => child === stopped)
-  const [, silentMs] = /^it hangs, or its disk does: nothing was heard from it for (\d+) ms$/.exec(String(reason)) ?? []
+  const [, silentMs] = /^it or its disk hangs: it has sent nothing for (\d+) ms$/.exec(String(reason)) ?? []
   t.ok(Number(silentMs) >= 10_000, String(reason))
   await server.logged('writer replaced')
 })

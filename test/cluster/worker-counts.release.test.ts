@@ -84,7 +84,7 @@ t.test('a reload fails if its new worker exits soon; the old ones serve', async 
   writeFileSync(soon, '')
   server.signal('SIGHUP')
   const { reason } = await server.logged('rolling restart failed')
-  t.match(reason, /^process \d+ ended \(SIGKILL\) soon after it began to serve$/)
+  t.match(reason, /^process \d+ exited \(SIGKILL\) soon after it started to serve$/)
   await settles(t, server, 2)
   t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
 })

@@ -68,7 +68,7 @@ t.test('settings examines the data directory and does not create it', async (t) 
   const absent = join(directory, 'absent')
   const none = await runCommand(['settings', '--data', absent])
   t.equal(none.code, 0, 'serve would create it')
-  t.match(none.stderr, /absent does not exist; serve would create it/)
+  t.match(none.stderr, /absent does not exist; serve will create it/)
   t.notOk(existsSync(absent), 'nothing was created')
 
   const file = await runCommand(['settings', '--data', join(directory, 'file')])
@@ -88,7 +88,7 @@ t.test('the error for a data directory of another account names its owner', { sk
   const asMere = ['--bounding-set=-all', '--inh-caps=-all', process.execPath, mainFile, 'settings', '--data', data]
   const { status, stderr } = spawnSync('setpriv', asMere, { env: cleanEnv(), encoding: 'utf8' })
   t.equal(status, 2)
-  t.match(stderr, /db is owned by user 65534, group 65534, with mode 700; this is user 0/)
+  t.match(stderr, /db is owned by user 65534, group 65534, with mode 700; this command runs as user 0/)
 })
 
 t.test('settings names a line of the file that is overridden', async (t) => {

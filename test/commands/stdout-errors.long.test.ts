@@ -26,7 +26,7 @@ function toFullDevice(args: readonly string[]): { readonly code: number | null; 
 function failsOnFullDevice(t: Test, ...args: readonly string[]): void {
   const { code, stderr } = toFullDevice(args)
   t.equal(code, 1, `${args[0]} > /dev/full`)
-  t.equal(stderr, 'topicd: standard output cannot be written: ENOSPC: no space left on device, write\n')
+  t.equal(stderr, 'topicd: cannot write to standard output: ENOSPC: no space left on device, write\n')
 }
 
 async function endsOnClosedPipe(t: Test, code: number, stderr: string, ...args: readonly string[]): Promise<void> {
@@ -43,7 +43,7 @@ await t.test('without a service, a full device fails any command, and a closed p
   failsOnFullDevice(t, 'keys', 'list', '--data', data)
   await endsOnClosedPipe(t, 0, '', 'keys', 'list', '--data', data)
   // An interrupted check has not shown that the store is intact.
-  const interrupted = 'topicd: nobody reads standard output; the check was interrupted\n'
+  const interrupted = 'topicd: the check was interrupted because standard output is closed\n'
   await endsOnClosedPipe(t, 1, interrupted, 'check', '--data', data)
 })
 

@@ -436,7 +436,7 @@ await t.test('a visit resumes when the service is back, and a foreign response i
   const draining = {
     status: 503,
     contentType: 'application/json',
-    body: '{"code":"draining","message":"This worker is stopping; connect again."}',
+    body: '{"code":"draining","message":"This worker is shutting down; reconnect."}',
   }
   await page.route('**/console/key', (route) => route.fulfill(draining))
   await page.reload()

@@ -25,7 +25,7 @@ t.test('docs/api.md lists exactly the possible errors', (t) => {
 t.test('the message for an unknown outcome states that the write may have happened', (t) => {
   // When a request times out, its write may still be on its way to the disk.
   for (const code of ['unknown_outcome', 'timed_out'] as const)
-    t.match(problemTable[code][1], /write may or may not have happened/, code)
+    t.match(problemTable[code][1], /write may or may not have been applied/, code)
   t.end()
 })
 

@@ -40,7 +40,7 @@ await t.test('a command whose file is truncated while it runs names the damaged 
   const stderr = await truncatedMidway(t, data)
   t.equal(
     stderr,
-    `topicd: the store in ${data} is damaged: reading ${fileOf(data)} crashed the process that did (SIGBUS); replace it with a backup, with topicd restore\n`,
+    `topicd: the store in ${data} is damaged: the process reading ${fileOf(data)} crashed (SIGBUS); restore a backup with "topicd restore"\n`,
   )
 })
 
@@ -50,7 +50,7 @@ await t.test('a command of a service reports that the store may be damaged', asy
   const stderr = await truncatedMidway(t, data)
   t.match(
     stderr,
-    /^topicd: the process that did the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
+    /^topicd: the service's process doing the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
   )
   server.signal('SIGKILL')
 })
@@ -63,6 +63,6 @@ await t.test('a command whose process is killed reports the signal and leaves th
   running.stdout.resume()
   const { code, stderr } = await running.ended
   t.equal(code, 1)
-  t.equal(stderr, 'topicd: the process that did the work died unexpectedly (SIGKILL)\n')
+  t.equal(stderr, 'topicd: the process doing the work died unexpectedly (SIGKILL)\n')
   t.match(await runCommand(['check', '--data', data]), { code: 0 }, 'the directory is free again')
 })

@@ -106,7 +106,7 @@ const damages: readonly Damage[] = [
   [
     'a page size that is not a power of two',
     (file) => overwrite(file, meta.pageSize, Buffer.from([0, 0x18, 0, 0])),
-    /its page size as 6144/,
+    /states a page size of 6144/,
   ],
   [
     'another format of LMDB',
@@ -124,12 +124,12 @@ const damages: readonly Damage[] = [
   [
     'roots and a last page beyond the largest file',
     (file) => atEveryMeta(file, meta.mainRoot, 2n ** 46n),
-    /page 70368744177664 should be the root of a tree/,
+    /page 70368744177664 is not the root of a tree/,
   ],
   [
     'a root of the free pages beyond the largest file',
     (file) => atEveryMeta(file, meta.freeRoot, 2n ** 42n),
-    /page 4398046511104 should be the root of a tree/,
+    /page 4398046511104 is not the root of a tree/,
   ],
   [
     'a root of a named tree beyond the largest file',
@@ -137,7 +137,7 @@ const damages: readonly Damage[] = [
       const main = readFileSync(file).readBigUInt64LE(latestMeta(file) + meta.mainRoot)
       overwrite(file, namedRoot(file, Number(main)), word(2n ** 47n))
     },
-    /page 140737488355328 should be the root of a tree/,
+    /page 140737488355328 is not the root of a tree/,
   ],
   [
     'a free record of more bytes than the file has, on a page that it does not have',
@@ -157,7 +157,7 @@ const damages: readonly Damage[] = [
       const root = readFileSync(file).readBigUInt64LE(latestMeta(file) + meta.mainRoot)
       overwrite(file, Number(root) * pageBytes, Buffer.alloc(pageBytes))
     },
-    /page \d+ should be the root of a tree/,
+    /page \d+ is not the root of a tree/,
   ],
   [
     'a last page beyond the end',
@@ -178,7 +178,7 @@ const damages: readonly Damage[] = [
       rmSync(file)
       symlinkSync('/nowhere/data.mdb', file)
     },
-    /symbolic link to something that does not exist/,
+    /symbolic link whose target does not exist/,
   ],
   [
     "a directory in the lock file's place",

@@ -87,7 +87,7 @@ await t.test('a store that appears during a restore is left unchanged', async (t
   const { data, ended, stderr } = await copying('appears')
   writeFileSync(join(data, 'topics', 'data.mdb'), 'precious')
   t.strictSame(await ended, [1, null])
-  t.match(stderr(), /nothing was restored: a store has since appeared in \S+/)
+  t.match(stderr(), /nothing was restored: a store has appeared in \S+/)
   t.equal(readFileSync(join(data, 'topics', 'data.mdb'), 'utf8'), 'precious')
   t.notOk(existsSync(join(data, 'topics', 'restore.partial')))
 })

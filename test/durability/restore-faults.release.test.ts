@@ -113,6 +113,6 @@ await t.test('a restore on a failing disk leaves no store and reports why', { sk
   mkdirSync(join(data, 'topics'), { recursive: true })
   const { status, stderr } = restoreWith('fsync:error=EIO', join(data, 'topics'), data)
   t.equal(status, 1)
-  t.match(stderr, /^topicd: \S+data\.mdb is there, but a power cut may still undo it: EIO: i\/o error, fsync\n$/m)
+  t.match(stderr, /^topicd: \S+data\.mdb was restored, but a power cut may still undo it: EIO: i\/o error, fsync\n$/m)
   t.equal(await stateOf(data), 'whole')
 })

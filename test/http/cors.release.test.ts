@@ -286,7 +286,7 @@ await t.test('an invalid list of origins is rejected with the reason', async (t)
     ['null', /must not list null, an origin that any page can obtain/],
     [`${origin},*`, /must have \* alone/],
     [`${origin},`, /must have an origin on both sides of each comma/],
-    [`${origin}/`, /without a path, a "\/" at the end or a wildcard, unlike "https:\/\/app\.example\/" /],
+    [`${origin}/`, /without a path, a trailing "\/" or a wildcard, unlike "https:\/\/app\.example\/" /],
     ['https://*.app.example', /a wildcard, unlike "https:\/\/\*\.app\.example"/],
     ['app.example', /must be/],
     // A password typed in the wrong place is not shown.

@@ -88,7 +88,7 @@ await t.test(
     t.equal(code, 1)
     t.match(
       stderr,
-      /^topicd: only \d+ bytes are left on its disk, and 16777216 must stay free; the backup was stopped\n$/,
+      /^topicd: the backup was stopped: only \d+ bytes are free on its disk, and 16777216 must stay free\n$/,
     )
     t.strictSame(readdirSync(disk), ['db'])
     await until(
@@ -119,6 +119,6 @@ child.on('exit', (code) => process.exit(code ?? 1))
   t.equal(code, 1)
   t.match(
     stderr,
-    /^topicd: the service sees a different directory at \S+seen than you do, .*PrivateTmp.*\/var\/lib\/topicd-backups under the unit\n$/,
+    /^topicd: the service sees a different directory at \S+seen than this command, .*PrivateTmp.*\/var\/lib\/topicd-backups with the unit\n$/,
   )
 })

@@ -63,7 +63,7 @@ await t.test('a backup taken under load restores to a complete and sound snapsho
   const onto = await runCommand(['restore', file, '--data', server.dataDir])
   t.match(onto, {
     code: 1,
-    stderr: /there is already a store in \S+, and a restore never replaces one; stop the service/,
+    stderr: /\S+ already contains a store, and a restore never replaces one; stop the service/,
   })
   const before = readFileSync(file)
   const restored = join(directory, 'restored')

@@ -51,5 +51,5 @@ await t.test('a defect in a tool is printed with its stack', async (t) => {
   const { code, stderr } = await command.ended
   t.equal(code, 1)
   t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
-  t.match(stderr, /^topicd: the process that did the work died unexpectedly \(exit code 1\)$/m)
+  t.match(stderr, /^topicd: the process doing the work died unexpectedly \(exit code 1\)$/m)
 })

@@ -37,7 +37,7 @@ await t.test('an import of a truncated export fails at the end of a pipe, or imm
     code: 1,
     stdout: '',
     stderr:
-      'topicd: the input lacks the last line of an export, so it may be truncated: all of its 2 lines have been imported; if it is complete, as an export from an earlier version may be, use --allow-unfinished\n',
+      'topicd: the input has no last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
   })
   t.equal(await exported(data), whole, 'the lines of the export have been imported')
   const file = fresh()
@@ -52,7 +52,7 @@ await t.test('an import notices a missing line unless --allow-unfinished is give
   t.match(await imported(filtered, data), {
     code: 1,
     stderr:
-      /^topicd: line 2: It is the last line of an export of 2 lines, but 1 came before it; if some were left out on purpose,/,
+      /^topicd: line 2: This line ends an export of 2 lines, but the number of lines before it is 1; if lines were omitted on purpose,/,
   })
   for (const input of [filtered, '']) {
     t.match(await imported(input, data, '--allow-unfinished'), { code: 0, stderr: '' })

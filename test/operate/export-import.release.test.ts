@@ -104,7 +104,7 @@ await t.test('an invalid line is named, and only lines before it are stored', as
   const { code, stdout, stderr } = await imported('wrong', input(firstLine))
   t.strictSame({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, firstReason)
-  t.match(stderr, /^topicd: line 3: .* Every line before it has been imported; continue with --from-line 3\.\n$/)
+  t.match(stderr, /^topicd: line 3: .* All earlier lines were imported; continue with --from-line 3\.\n$/)
   t.equal(
     await exported('wrong'),
     `{"path":"before","type":"json","properties":{},"value":1}\n${endOf(1)}`,
@@ -145,20 +145,20 @@ await t.test('an interrupted import names the first line that was not stored', a
   const io = { emit: async () => {}, input: lines(), signal: new AbortController().signal, diskFreeBytesMin: 0 }
   await t.rejects(importTool(failing, { fromLine: 1, withKeys: false }, io), {
     message:
-      'line 2001: the PostgreSQL server cannot be reached. Every line before it has been imported; continue with --from-line 2001.',
+      'line 2001: the PostgreSQL server cannot be reached. All earlier lines were imported; continue with --from-line 2001.',
   })
   t.equal(await stored(), 2000)
 
   const stop = new AbortController()
   async function* stopped(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(`${'{"path":"m/1","value":1}\n'.repeat(2)}{"path":"m/2","value":1}\n`)
-    stop.abort(new Error('nobody waits for it any more'))
+    stop.abort(new Error('the caller has disconnected'))
     throw new Error('the connection ended')
   }
   const stoppedIo = { ...io, input: stopped(), signal: stop.signal }
   await t.rejects(importTool(store, { fromLine: 1, withKeys: false }, stoppedIo), {
     message:
-      'line 2: the import was stopped, since nobody waits for it any more. Every line before it has been imported; continue with --from-line 2.',
+      'line 2: the import was stopped because the caller has disconnected. All earlier lines were imported; continue with --from-line 2.',
   })
   t.equal(await stored(), 2001, 'waiting lines were not written')
 })
@@ -174,7 +174,7 @@ await t.test('an import continues at the line that --from-line names', async (t)
   t.match(await imported('later', input, '--from-line', '15'), {
     code: 1,
     stdout: '',
-    stderr: 'topicd: --from-line is 15, and the input has 14 lines\n',
+    stderr: 'topicd: --from-line is 15, but the input has only 14 lines\n',
   })
   t.match(await imported('later', input, '--from-line', '0'), { code: 2, stderr: /--from-line is "0"/ })
 })
@@ -220,8 +220,8 @@ await t.test('limits and former tokens of API keys are exported and imported', a
     [{ rate: 0 }, 'Parameter "key.rate" is the number 0; an integer from 1 to 1000000 is allowed.'],
     [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; an integer from 0 to 253402300799999 is allowed.'],
     [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],
-    [{ later: 1 }, '"key.later" is not known here'],
-    [{ allow: ['admin'], under: ['a'] }, 'The key "x" cannot be imported: a key with the right admin'],
+    [{ later: 1 }, 'Unknown parameter "key.later"'],
+    [{ allow: ['admin'], under: ['a'] }, 'The key "x" cannot be imported: a key with the permission admin'],
   ] as const) {
     const line = `${JSON.stringify({ key: { ...key, ...wrong } })}\n`
     const refused = await imported('keyless', line, '--with-keys')

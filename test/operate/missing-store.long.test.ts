@@ -23,13 +23,16 @@ for (const command of commands) {
       t.match(stderr, message)
     }
     const mistyped = join(directory, `mistyped-${command[0]}`)
-    await fails(mistyped, `topicd: there is no directory ${mistyped}; --data or TOPICD_DATA names the data directory\n`)
+    await fails(
+      mistyped,
+      `topicd: there is no directory ${mistyped}; set the data directory with --data or TOPICD_DATA\n`,
+    )
     t.notOk(existsSync(mistyped), 'no directory is created')
     const other = join(directory, `other-${command[0]}`)
     mkdirSync(other)
     writeFileSync(join(other, 'letter.txt'), '')
     const file = join(other, 'topics', 'data.mdb')
-    await fails(other, `topicd: there is no store in ${other}, which would be the file ${file}; --data`)
+    await fails(other, `topicd: there is no store in ${other} (no file ${file}); set the data directory with --data`)
     t.strictSame(readdirSync(other), ['letter.txt'])
     t.notOk(existsSync(copy), 'no file is created')
   })
@@ -40,7 +43,7 @@ t.test('a data directory that is a file is rejected, and the error names it', as
   writeFileSync(file, '')
   t.match(await runCommand(['check', '--data', file]), {
     code: 1,
-    stderr: /^topicd: there is no store in \S+file, which would be /,
+    stderr: /^topicd: there is no store in \S+file \(no file /,
   })
 })
 
@@ -70,11 +73,11 @@ t.test('keys add creates a store only with --create, and reports it', async (t) 
   t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
     code: 1,
     stdout: '',
-    stderr: `topicd: there is no directory ${fresh}; --data or TOPICD_DATA names the data directory; the service creates a store there when it starts, and so does --create\n`,
+    stderr: `topicd: there is no directory ${fresh}; set the data directory with --data or TOPICD_DATA. To create a store there, start the service or use --create\n`,
   })
   t.notOk(existsSync(fresh))
   const first = await runCommand(['keys', 'add', 'first', '--create', '--data', fresh])
-  t.match(first, { code: 0, stderr: `topicd: there was no store in ${fresh}; a new one is created there\n` })
+  t.match(first, { code: 0, stderr: `topicd: there is no store in ${fresh}; creating one\n` })
   t.match(first.stdout, /^topicd_[\w-]{43}\n$/)
   t.match(await runCommand(['keys', 'add', 'second', '--data', fresh]), { code: 0, stderr: '' })
   t.match(await runCommand(['check', '--data', fresh]), { code: 0, stdout: /0 findings\n$/ })

@@ -62,10 +62,13 @@ t.test('nothing is overwritten without --overwrite, and a copy continues past eq
   t.equal(code, 1)
   t.match(
     stderr,
-    /^topicd: there is already another topic at "b\/2", which --overwrite would replace; 0 of 2 topics are done$/m,
+    /^topicd: another topic already exists at "b\/2"; to replace it, use --overwrite; 0 of 2 topics are done$/m,
   )
   t.equal(await topicsOf(data), before)
-  t.match(await runCommand(['rename', 'a', 'b', '--data', data]), { code: 1, stderr: /another topic at "b\/1"/ })
+  t.match(await runCommand(['rename', 'a', 'b', '--data', data]), {
+    code: 1,
+    stderr: /another topic already exists at "b\/1"/,
+  })
   t.equal(await topicsOf(data), before, 'a rename of a batch with an occupied path changes nothing')
   t.match(await runCommand(['rename', 'a', 'b', '--overwrite', '--data', data]), { code: 0 })
   t.equal(await topicsOf(data), line('b/1') + line('b/2'))
@@ -80,7 +83,7 @@ t.test('wrong paths are rejected, and nothing changes', async (t) => {
     ['a', 'a/b', /must not contain each other/],
     ['a/b', 'a', /must not contain each other/],
     ['a', 'b//c', /NEW has an empty segment/],
-    ['none', 'b', /there is no topic at "none" or below it/],
+    ['none', 'b', /there is no topic at or below "none"/],
     ['a', 'longer-than-a', /a path below "longer-than-a" is 1984 bytes of UTF-8/],
   ] as const) {
     const { code, stderr } = await runCommand(['copy', from, to, '--data', data])
@@ -150,7 +153,7 @@ t.test('a move that cannot continue ends and reports why, no matter how much is 
   for (const command of ['copy', 'rename']) {
     const { code, stderr } = await runCommand([command, 'a', 'b', '--data', server.dataDir])
     t.equal(code, 1)
-    t.match(stderr, /^topicd: there is already another topic at "b\/10[03]000", .* of \d+ topics are done$/m)
+    t.match(stderr, /^topicd: another topic already exists at "b\/10[03]000"; .* of \d+ topics are done$/m)
   }
 })
 

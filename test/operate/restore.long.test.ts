@@ -46,13 +46,13 @@ await t.test('an unusable backup is rejected in one sentence and leaves nothing'
     [[directory], `topicd: ${directory} is not a plain file, so it is not a backup\n`],
     [
       [truncated],
-      /^topicd: nothing was restored: \S+\/truncated is damaged: page \d+ should be the root of a tree.*\)\n$/,
+      /^topicd: nothing was restored: \S+\/truncated is damaged: page \d+ is not the root of a tree.*\)\n$/,
     ],
     [[foreign], `${nothing} ${foreign} is not an LMDB file, or its first page is damaged\n`],
     [[join(directory, 'other.mdb')], `${nothing} ${directory}/other.mdb is an LMDB file, but not topicd's\n`],
     [
       [newer],
-      /^topicd: nothing was restored: \S+ has the format 99 of a newer topicd, .*: run the newer one, or restore/,
+      /^topicd: nothing was restored: \S+ has the format 99 from a newer topicd, .*: run the newer one, or restore/,
     ],
     [[file, '--disk-free-bytes-min', '1000000000000000'], /and 1000000000000000 must stay free\n$/],
     [[file, '--store', 'postgres://h/d'], /the store is PostgreSQL, .* such as pg_restore\n$/],
@@ -71,7 +71,7 @@ await t.test('an unusable backup is rejected in one sentence and leaves nothing'
     [join(directory, 'truncated'), `topicd: ${directory}/truncated is not a directory\n`],
     [
       dangling,
-      `topicd: ${dangling}/topics is a symbolic link to something that does not exist: mount or create its target\n`,
+      `topicd: ${dangling}/topics is a symbolic link whose target does not exist: mount or create the target\n`,
     ],
   ] as const
   for (const [data, stderr] of odd) t.match(await runCommand(['restore', file, '--data', data]), { code: 1, stderr })
@@ -87,7 +87,7 @@ await t.test('one of two concurrent restores succeeds; the other changes nothing
   t.strictSame(both.map(({ code }) => code).sort(), [0, 1])
   t.match(
     both.find(({ code }) => code === 1)?.stderr,
-    /there is already a store in|is in use, by a service or another command/,
+    /already contains a store|is in use by a service or another command/,
   )
   t.match(await runCommand(['check', '--data', data]), { code: 0, stdout: / 0 findings\n$/ })
 })

@@ -55,7 +55,7 @@ await t.test('a service with a nearly full disk is healthy but not ready', async
   const server = await startServer(t, { flags: ['--disk-free-bytes-min', String(2 ** 50)] })
   const ready = { status: 503, text: /^not ready\nthe disk is nearly full\n$/ }
   t.match(await get(`${server.adminUrl}/readyz`), ready, 'from the start')
-  await server.logged('the disk is nearly full: writes that might fill it are refused')
+  await server.logged('the disk is nearly full: writes that might fill it are rejected')
   t.match(await get(`${server.adminUrl}/healthz`), { status: 200 })
 })
 

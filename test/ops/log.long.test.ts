@@ -45,7 +45,7 @@ await t.test('the access log has one line for each request, with its members', a
 
 await t.test('requests are logged only in the access log', async (t) => {
   const server = await startServer(t, { workers: 2 })
-  const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key refused')
+  const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key rejected')
   const startedMs = performance.now()
   for (let i = 0; i < 20; i++) await server.post('fetch', { path: secret }, { token: secret })
   // A worker's unlogged counts are lost when it is killed.

@@ -146,5 +146,5 @@ await t.test('a process of another build reports its own metrics and does no har
     '# HELP newer Newer.',
     'newer 1',
   ])
-  t.strictSame(errors, ['the counts of a process that ended are lost'])
+  t.strictSame(errors, ['the counts of a process that exited are lost'])
 })

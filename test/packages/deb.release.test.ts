@@ -39,7 +39,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
       [
         'v22.12.0',
         '2.33',
-        'topicd needs glibc 2.34 or later, like Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION says: 2.33',
+        'topicd needs glibc 2.34 or later, as in Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION prints: 2.33',
       ],
       ['v23.0.0', '2.41', 'found: /usr/bin/node v23.0.0, /usr/local/bin/node v23.0.0, and glibc 2.41'],
     ] as const) {
@@ -207,7 +207,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
     const restore = `topicd restore "$(${list} | tail -n 1)" --data /var/lib/topicd`
     const refused = machine.try(restore)
     t.equal(refused.status, 1)
-    t.match(refused.output, 'there is already a store in /var/lib/topicd')
+    t.match(refused.output, '/var/lib/topicd already contains a store')
     machine.run(
       `systemctl stop topicd; mv /var/lib/topicd/topics/data.mdb /root/topics.old; ${restore}; systemctl start topicd`,
     )

@@ -80,13 +80,13 @@ await t.test('a release that is not ready is rejected, and nothing changes', asy
   refused('', 'usage: npm run release -- VERSION')
   refused('v1', 'usage: npm run release -- VERSION')
   refused('0.0.1', `0.0.1 is older than ${former}`)
-  refused(former, `packaging/restart-before says ${next}, which comes after ${former}`)
+  refused(former, `packaging/restart-before contains ${next}, which is later than ${former}`)
   git('checkout', '--quiet', '-b', 'other')
-  refused(next, 'releases are made from main, and this is other')
+  refused(next, 'a release must be made from the branch main, but this is other')
   git('checkout', '--quiet', 'main')
-  refused(`${major + 2}.0.0`, `CHANGELOG.md says restart, but packaging/restart-before says ${next}`)
+  refused(`${major + 2}.0.0`, `CHANGELOG.md mentions a restart, but packaging/restart-before contains ${next}`)
   git('tag', `v${next}`)
-  refused(next, `there is a tag v${next} already`)
+  refused(next, `the tag v${next} already exists`)
   git('tag', '--delete', `v${next}`)
   edit('CHANGELOG.md', (text) => text.replace('Upgrading: ', 'To upgrade: '))
   refused(next, 'the checkout is not clean')
@@ -103,7 +103,10 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
     /suite npm ci\n[\s\S]*suite test:all\n[\s\S]*suite test:coverage\n[\s\S]*suite build:all\n/,
     'everything was installed and built again, and the whole suite ran',
   )
-  t.match(stderr, 'release: warning: no contact: whoever publishes it names one in "bugs" of package.json')
+  t.match(
+    stderr,
+    'release: warning: no contact for bug reports; before you publish the package, set "bugs" in package.json',
+  )
   t.equal(git('status', '--porcelain'), '', 'everything is committed')
   t.equal(git('describe'), `v${next}`)
   t.match(git('show', 'HEAD:package.json'), `"version": "${next}"`)
@@ -116,7 +119,7 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
     execFileSync('dpkg-deb', ['-f', join(clone, `packages/topicd_${next}_amd64.deb`), 'Maintainer'], {
       encoding: 'utf8',
     })
-  if (process.arch === 'x64') t.match(maintainer(), 'no contact: whoever publishes it names one')
+  if (process.arch === 'x64') t.match(maintainer(), 'no contact for bug reports')
   const sums = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: join(clone, 'packages') })
   t.equal(sums.status, 0, 'the checksums match the packages')
 })

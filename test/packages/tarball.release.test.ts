@@ -26,7 +26,7 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
     machine.run('tar -xzf /root/1.0.0.tar.gz -C /root')
     const { status, output } = machine.try('/root/topicd-1.0.0/install')
     t.equal(status, 1)
-    t.equal(output, 'topicd: unpack the release in /opt: it is in /root\n')
+    t.equal(output, 'topicd: the release is in /root; unpack it in /opt\n')
     machine.run('rm -r /root/topicd-1.0.0')
   })
 

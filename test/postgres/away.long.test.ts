@@ -58,7 +58,7 @@ await t.test('a service whose engine refuses access exits with the reason', { sk
   const flags = ['--port', '0', '--admin-port', '0', '--data', t.testdir()]
   const { code, stderr } = await runCommand(['serve', '--store', store, ...flags])
   t.not(code, 0)
-  t.match(stderr, 'the PostgreSQL server refuses access: role "stranger" does not exist')
+  t.match(stderr, 'the PostgreSQL server denies access: role "stranger" does not exist')
 })
 
 await t.test('a lease that expires too late is taken over', { skip, timeout: 600_000 }, async (t) => {

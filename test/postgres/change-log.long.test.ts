@@ -236,13 +236,13 @@ const damages: readonly (readonly [name: string, damage: string, finding: RegExp
   [
     'a missing row',
     `delete from topicd.log where version = ${middle}`,
-    /^record \d+ of the log: it counts 4 changes, but those before it and its own are 3$/,
+    /^record \d+ of the log: it counts 4 changes in total, but there are 3$/,
   ],
-  ['no row', 'delete from topicd.log', /^the log has no record, so the last version is not known$/],
+  ['no row', 'delete from topicd.log', /^the log has no record, so the last version is unknown$/],
   [
     'missing keys',
     `update topicd.log set keys = '' where version = ${middle}`,
-    /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
+    /^record \d+ of the log: it counts 3 changes in total, but there are 2$/,
   ],
   [
     'truncated keys',
@@ -252,12 +252,12 @@ const damages: readonly (readonly [name: string, damage: string, finding: RegExp
   [
     'a wrong total',
     `update topicd.log set total = total + 1 where version = ${last}`,
-    /^record \d+ of the log: it counts 7 changes, but those before it and its own are 6$/,
+    /^record \d+ of the log: it counts 7 changes in total, but there are 6$/,
   ],
   [
     'a change that is not in the log',
     `update topicd.log set keys = '\\x0003740034' where version = ${middle}`,
-    /^item at "t\/2": its version is \d+, but the log has no such change of it$/,
+    /^item at "t\/2": its version is \d+, but the log does not contain that change$/,
   ],
 ]
 

@@ -93,7 +93,7 @@ await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs 
   }
   const openAt = async (store: string): Promise<never> =>
     Promise.reject(new Error(`${await openPostgresStore(store)} opened`))
-  const refused = 'the PostgreSQL server refuses access:'
+  const refused = 'the PostgreSQL server denies access:'
   const notTheOwner =
     'the role in --store must own the database, or have CREATE on it, and be the one that "topicd migrate" was run with'
 
@@ -116,7 +116,7 @@ await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs 
     await refuses(
       t,
       `postgres:///topicd?host=${join(directory, 'engine')}&port=${enginePort}&user=topicd`,
-      `${refused} Peer authentication failed for user "topicd": through a socket, only the account topicd can use this role; use the address 127.0.0.1 and a password`,
+      `${refused} Peer authentication failed for user "topicd": through a socket, only the system user topicd can use this role; use the address 127.0.0.1 and a password`,
     )
     await refuses(
       t,
@@ -165,7 +165,7 @@ await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs 
     await refuses(
       t,
       own,
-      `${refused} no pg_hba.conf entry for host "127.0.0.1", user "topicd", database "topicd", no encryption: add a line for this host, role and database to pg_hba.conf there, and reload the server`,
+      `${refused} no pg_hba.conf entry for host "127.0.0.1", user "topicd", database "topicd", no encryption: add a line for this host, role and database to pg_hba.conf on the server, and reload it`,
     )
   })
 })

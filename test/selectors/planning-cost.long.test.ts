@@ -105,7 +105,7 @@ t.test('a selector beyond the budget is rejected for the part that exceeds it', 
     for (const round of ['first', 'from the cache'])
       t.match(planSelector(text), { problem }, `${text.slice(0, 20)}…, ${round}`)
   }
-  t.match(planSelector(refused[0]?.[0] ?? ''), { problem: /^takes more work to plan than the 250000 units allowed, / })
+  t.match(planSelector(refused[0]?.[0] ?? ''), { problem: /^exceeds the planning limit of 250000 units at / })
 })
 
 t.test('sets of 750 subtrees and patterns with many Unicode classes are within the budget', async (t) => {
@@ -130,7 +130,12 @@ t.test('selectors share a budget, whose last unit may be used', async (t) => {
       t.notOk('problem' in planner.plan(pathOf(100, 0)), 'the same selector again costs nothing')
       const last = planner.plan(pathOf(length, 1))
       if (isPlanned) t.notOk('problem' in last, `250 more, ${round}`)
-      else t.match(last, { problem: /^takes, with the other selectors in this request, more work / }, `252, ${round}`)
+      else
+        t.match(
+          last,
+          { problem: /^exceeds the planning limit of 250000 units together with the request's other selectors/ },
+          `252, ${round}`,
+        )
       t.notOk('problem' in planSelector(pathOf(length, 1)), 'the selector is planned on its own')
     }
   }

@@ -266,18 +266,18 @@ await t.test('a check finds damage to the log', async (t) => {
 
   await damage(({ changes }, log) => changes.removeSync(at(log, 2).key))
   t.match(await findingsIn(directory), [
-    /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
-    /^item at "b": its version is \d+, but the log has no such change of it$/,
+    /^record \d+ of the log: it counts 3 changes in total, but there are 2$/,
+    /^item at "b": its version is \d+, but the log does not contain that change$/,
   ])
 
   await damage(({ changes }, log) => changes.putSync(at(log, 1).key, Buffer.from([0, 1, 0x62])))
-  t.match(await findingsIn(directory), [/^item at "a": its version is \d+, but the log has no such change of it$/])
+  t.match(await findingsIn(directory), [/^item at "a": its version is \d+, but the log does not contain that change$/])
 
   await damage(({ changes }, log) => changes.putSync(at(log, 3).key, Buffer.from([0, 9, 0x63])))
   t.match(await findingsIn(directory), [
-    /^record \d+ of the log: it counts 3 changes, but those before it and its own are 2$/,
+    /^record \d+ of the log: it counts 3 changes in total, but there are 2$/,
     /^record \d+ of the log: its keys cannot be read$/,
-    /^item at "c": its version is \d+, but the log has no such change of it$/,
+    /^item at "c": its version is \d+, but the log does not contain that change$/,
   ])
 
   await damage(({ changes }) => {

@@ -169,7 +169,7 @@ await eachStore(t, async (t, address) => {
   t.strictSame(whole.paths, readable, 'an export has every readable topic')
   t.match(
     whole.message,
-    /: 4 topics, the first at "a\/json", could not be read; all others were\./,
+    /: 4 topics, the first at "a\/json", could not be read; all others could\./,
     'the error names the first unreadable topic',
   )
   t.equal(await store.removeMatches(planned('?[az]/'), { aborted: false }), damaged.length, 'all can be removed')

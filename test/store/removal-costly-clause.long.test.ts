@@ -15,7 +15,7 @@ import { eachStore } from '../support/stores/stores.js'
 const costly = `*u${'[\\pL\\PN]'.repeat(500)}`
 
 await eachStore(t, async (t, address) => {
-  t.match(planSelector(costly), { problem: /^takes more work to plan/ })
+  t.match(planSelector(costly), { problem: /^exceeds the planning limit/ })
   const options = { directory: join(t.testdir(), 'db') }
   const first = await openStore(address, options)
   const removing = (selector: string) => ({
@@ -29,7 +29,7 @@ await eachStore(t, async (t, address) => {
   const findings: string[] = []
   const { records } = await store.check((finding) => findings.push(finding), planSelector)
   t.match(findings, [
-    /^topic "guard\/1": the remove clause of its REMOVAL removes nothing, since its selector takes more/,
+    /^topic "guard\/1": the remove clause of its REMOVAL removes nothing because its selector exceeds the planning limit/,
   ])
   t.equal(findings.length, 1)
   if (address === 'lmdb')
@@ -45,7 +45,7 @@ await eachStore(t, async (t, address) => {
   await until('both clauses are executed', async () => lines.length >= 2 || undefined)
   sweeper.enable(false)
   const refused = lines.find(({ level }) => level === 'warn')
-  t.match(refused, { topic: 'guard/1', reason: /^its selector takes more work to plan/ })
+  t.match(refused, { topic: 'guard/1', reason: /^its selector exceeds the planning limit/ })
   t.match(
     lines.find(({ level }) => level === 'info'),
     { removed: 1 },

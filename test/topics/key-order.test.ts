@@ -79,7 +79,7 @@ t.test('a path may have the maximum length and not one byte more', async (t) => 
     t.equal(parsePath(`/${longest}/`), longest, 'outer slashes are dropped and do not count')
     t.equal(encodeKey(longest).length, pathBytesMax)
     t.match(parsePath(`${longest}x`), {
-      problem: `is ${pathBytesMax + 1} bytes of UTF-8; at most ${pathBytesMax} are allowed`,
+      problem: `has ${pathBytesMax + 1} bytes of UTF-8; the limit is ${pathBytesMax}`,
     })
   }
 })

@@ -18,7 +18,7 @@ function parsed(text: string): Record<string, string> {
 }
 
 t.test('names and values share a limit in bytes of UTF-8', async (t) => {
-  const problem = `makes all names and values together longer than the ${propertiesBytesMax} bytes of UTF-8 allowed`
+  const problem = `exceeds the limit of ${propertiesBytesMax} bytes of UTF-8 for all names and values together`
   t.equal(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 2) }), undefined)
   t.same(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 1) }), { name: 'ab', problem })
   t.equal(checkProperties({ ['é'.repeat(propertiesBytesMax / 2 - 1)]: 'é' }), undefined)

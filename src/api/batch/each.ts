@@ -23,7 +23,7 @@ export async function writeEach(
   )
   const operations = checked.filter((operation): operation is WriteOperation => !isProblem(operation))
   const outcomes = operations.length === 0 ? [] : await store.write(operations, false)
-  if (isRefused(outcomes)) throw new Error('a batch was refused of which each operation stands on its own')
+  if (isRefused(outcomes)) throw new Error('a batch with independent operations was rejected as a whole')
   let next = 0
   const results = checked.map((action) => {
     if (isProblem(action)) return action

@@ -133,7 +133,7 @@ export class UploadAnswer implements Stream {
 
   #refusal(reason: Problem | undefined): Answer {
     const [durable, refused] = [this.#durable, this.#refused]
-    const counts = { durable: String(durable), refused: String(refused) }
+    const counts = { durable: String(durable), rejected: String(refused) }
     const lines = this.#listed.length === 0 ? undefined : this.#listed
     return refuse(reason ?? problem('upload_refused', counts), { durable, refused, lines })
   }

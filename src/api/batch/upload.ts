@@ -204,7 +204,7 @@ export class Upload implements ReceivedUpload {
   }
 
   #refuse(): void {
-    this.#stop(problem('unauthorized', { found: 'its token is no longer known' }))
+    this.#stop(problem('unauthorized', { found: 'its token is no longer valid' }))
     this.#finish()
   }
 

@@ -46,10 +46,10 @@ function areLines(bytes: Buffer): boolean {
   return !isProblem(readBytes(bytes.subarray(0, end), operationShapes.any))
 }
 
-const linesType = 'operations of one line each need the content-type application/x-ndjson'
+const linesType = 'to send one operation per line, use the content-type application/x-ndjson'
 
 const linesProblem = problem('invalid_json', {
-  problem: `it has several lines, each of them a JSON text; ${linesType}`,
+  problem: `it has several lines, each with its own JSON; ${linesType}`,
 })
 
 const lineProblem = problem('unknown_parameter', {
@@ -103,9 +103,9 @@ export function otherBodyProblem(line: Buffer, isWhole: boolean): Problem | unde
   if (batchBody.test(line.toString('latin1', start))) return otherBody('is a batch: send it as application/json')
   const end = valueEnd(line, start, { outer: 0, deepest: 0, max: Infinity })
   if (end < 0 && isWhole && openEnd.test(line.toString('latin1')))
-    return otherBody('has one on several lines: write each on a single line, as "jq -c" does')
+    return otherBody('has an operation on several lines: write each on a single line, as "jq -c" does')
   if (end < 0 || !nextObject.test(line.toString('latin1', end))) return undefined
-  return otherBody('has several on its first line: end each with a line feed')
+  return otherBody('has several operations on its first line: end each with a line feed')
 }
 
 function otherBody(found: string): Problem {

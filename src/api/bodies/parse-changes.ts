@@ -5,7 +5,7 @@ import { changesSizeDefault } from '../../settings/limits.js'
 import type { ItemForm } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import { topicRange } from '../../topics/range.js'
-import { invalidParameter, isProblem, type Problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, wrongParameter } from '../problems.js'
 import { bothProblem, neitherProblem, parsePathParameter, parseSelectorParameter } from './parse.js'
 import { formOf } from './parse-fetch.js'
 import { describe, readBody } from './read-object.js'
@@ -54,12 +54,11 @@ function parseSince(name: string, text: string | undefined): { readonly since: S
   if (text === undefined || text === 'now') return { since: text }
   const since = decodeToken(text)
   if (since !== undefined) return { since }
-  const found = text.length > tokenBytesMax ? `a text of ${text.length} characters` : describe(text)
-  return invalidParameter(name, found, 'a text that a response gave as "next", or "now",')
+  const found = text.length > tokenBytesMax ? `a string of ${text.length} characters` : describe(text)
+  return invalidParameter(name, found, 'the "next" of an earlier response, or "now"')
 }
 
-export const otherWalkProblem = invalidParameter(
+export const otherWalkProblem = wrongParameter(
   'since',
-  'of the first pages for another selector, type or API key',
-  'a text that a response to this request gave as "next"',
+  'belongs to a walk with another selector, type or API key; use the "next" of a response to this request',
 )

@@ -4,7 +4,7 @@ import { fetchPathsMax } from '../../settings/limits.js'
 import { type BranchLimit, type ItemForm, storedForms } from '../../store/topics.js'
 import type { Path } from '../../topics/path.js'
 import type { TopicType } from '../../topics/topic.js'
-import { invalidParameter, isProblem, type Problem, problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem, wrongParameter } from '../problems.js'
 import type { FetchBody } from './bodies.js'
 import { parsePathParameter, parseSelectorParameter } from './parse.js'
 import { readPlainFetch } from './plain-fetch.js'
@@ -51,16 +51,13 @@ export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Probl
   const { path, selector, type = 'json', size, after, count } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    if (count === true)
-      return invalidParameter('count', 'given with a path', 'a count of what a "selector" matches only')
+    if (count === true) return wrongParameter('count', 'requires "selector"')
     const checked = parsePathParameter('path', path)
     return isProblem(checked) ? checked : { path: checked, form: formOf(body, type) }
   }
   if (selector === undefined) return neitherProblem
   const name = count === true ? membersBesidesCount.find((name) => body[name] !== undefined) : undefined
-  if (name !== undefined) {
-    return invalidParameter(name, 'given with "count"', 'only a count of all matches')
-  }
+  if (name !== undefined) return wrongParameter(name, 'cannot be combined with "count"')
   const plan = parseSelectorParameter(selector)
   if (isProblem(plan)) return plan
   if (count === true) return { isCount: true, plan, type }
@@ -72,8 +69,8 @@ export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Probl
 
 const pathsOrSelector = '"path", "paths" and "selector"'
 
-const neitherProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: 'none is' })
-const bothProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: '"path" and "selector" are' })
+const neitherProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: 'none' })
+const bothProblem = problem('path_or_selector', { allowed: pathsOrSelector, found: '"path" and "selector"' })
 
 const membersOfPages = [
   'size',
@@ -86,9 +83,7 @@ const membersBesidesPaths = [...membersOfPages, 'path', 'selector', 'count'] as 
 
 function parseMany(body: Read<FetchBody>, texts: readonly string[]): FetchManyRequest | Problem {
   const name = membersBesidesPaths.find((name) => body[name] !== undefined)
-  if (name !== undefined) {
-    return invalidParameter(name, 'given with "paths"', 'only one of the two')
-  }
+  if (name !== undefined) return wrongParameter(name, 'cannot be combined with "paths"')
   if (texts.length < 1 || texts.length > fetchPathsMax) {
     const found = texts.length === 0 ? 'an empty array' : `an array of ${texts.length}`
     return invalidParameter('paths', found, `an array of 1 to ${fetchPathsMax} paths`)
@@ -123,5 +118,5 @@ function branchLimitOf({
   if (depth !== undefined && limit !== undefined) return { depth, limit }
   const [name, given] =
     depth === undefined ? ['deep_branch_depth', 'deep_branch_limit'] : ['deep_branch_limit', 'deep_branch_depth']
-  return problem('missing_parameter', { name, allowed: `it is required together with "${given}"` })
+  return problem('missing_parameter', { name, allowed: `"${given}" requires it` })
 }

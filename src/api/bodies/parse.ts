@@ -20,7 +20,7 @@ import { parseProperties } from '../../topics/properties.js'
 import { parseRemoval } from '../../topics/removal/parser.js'
 import type { RemovalPolicy } from '../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../topics/topic.js'
-import { invalidParameter, isProblem, type Problem, problem } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem, wrongParameter } from '../problems.js'
 import type { AddAndSetBody, ConstraintBody, IncrementBody, SetBody } from './bodies.js'
 import { describe, type Read, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
@@ -41,14 +41,13 @@ export function parseRemove(bytes: Buffer): RemoveRequest | Problem {
   const { path, selector, constraint, dry_run: isDryRun = false, with_version: wantsVersion } = body
   if (path !== undefined) {
     if (selector !== undefined) return bothProblem
-    if (isDryRun && wantsVersion === true)
-      return invalidParameter('with_version', 'given with "dry_run"', 'one of the two')
+    if (isDryRun && wantsVersion === true) return wrongParameter('with_version', 'cannot be combined with "dry_run"')
     const operation = operationOf('remove', { path, constraint }, wantsVersion)
     return isProblem(operation) ? operation : { operation, isDryRun }
   }
   if (selector === undefined) return neitherProblem
-  if (constraint !== undefined) return ofManyProblem('constraint', 'a constraint on')
-  if (wantsVersion !== undefined) return ofManyProblem('with_version', 'the version of')
+  if (constraint !== undefined) return wrongParameter('constraint', requiresPath)
+  if (wantsVersion !== undefined) return wrongParameter('with_version', requiresPath)
   const plan = parseSelectorParameter(selector)
   return isProblem(plan) ? plan : { plan, isDryRun }
 }
@@ -72,7 +71,7 @@ export function operationOf(
   wantsVersion?: boolean,
 ): WriteOperation | Problem {
   if (increment !== undefined && value !== undefined)
-    return invalidParameter('increment', 'given with a "value"', 'one of the two')
+    return wrongParameter('increment', 'cannot be combined with "value"')
   const kind = increment === undefined ? route : 'increment'
   const path = parsePathParameter('path', pathText)
   if (isProblem(path)) return path
@@ -91,19 +90,18 @@ export function operationOf(
 
 function propertiesOf(given: Properties = {}, ttl: string | undefined): Properties | Problem {
   if (ttl === undefined) return given
-  if (Object.hasOwn(given, 'REMOVAL'))
-    return invalidParameter('ttl', 'given with the property "REMOVAL"', 'one of the two')
+  if (Object.hasOwn(given, 'REMOVAL')) return wrongParameter('ttl', 'cannot be combined with the property "REMOVAL"')
   const count = Object.keys(given).length + 1
   if (count > propertiesMax)
     return problem('invalid_property', {
       name: 'REMOVAL',
-      problem: `is one of ${count}; a topic may have ${propertiesMax}`,
+      problem: `is one of ${count}; the limit is ${propertiesMax}`,
     })
   const removal = `when no updates for ${ttl}`
   const isPeriod = /^\d+[smhd]$/.test(ttl) && !('problem' in parseRemoval(removal))
   return isPeriod
     ? { ...given, REMOVAL: removal }
-    : invalidParameter('ttl', describe(ttl), 'a period from 1s to 36500d, such as "30s", "15m", "12h" or "7d",')
+    : invalidParameter('ttl', describe(ttl), 'a period from 1s to 36500d, such as "30s", "15m", "12h" or "7d"')
 }
 
 /** Undefined if the operation neither sets nor adds. */
@@ -116,7 +114,7 @@ function textToWrite(
   if (kind === 'set' || kind === 'addAndSet') return parseValue(value, type)
   if (increment === undefined) return undefined
   if (sumOf(increment, '0') !== undefined) return Buffer.from(increment)
-  return invalidParameter('increment', 'a number of too many digits', `a number of at most ${numberDigitsMax} digits`)
+  return invalidParameter('increment', 'one with more', `a number with at most ${numberDigitsMax} digits`)
 }
 
 /** Checks that the constraint has exactly one member. Its value is a view into the body where possible. */
@@ -124,8 +122,8 @@ function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constrai
   if (constraint === undefined) return undefined
   const names = Object.keys(constraint)
   if (names.length !== 1) {
-    const allowed = 'exactly one of "value", "version", "no_value" and "no_topic"'
-    return invalidParameter('constraint', `an object with ${names.length} members`, allowed)
+    const allowed = 'an object with exactly one of "value", "version", "no_value" and "no_topic"'
+    return invalidParameter('constraint', `one with ${names.length} members`, allowed)
   }
   const { value, version, no_topic: noTopic } = constraint
   if (value !== undefined) return { kind: 'value', text: value }
@@ -133,14 +131,12 @@ function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constrai
   return noTopic ? { kind: 'no_topic' } : { kind: 'no_value' }
 }
 
-function ofManyProblem(name: 'constraint' | 'with_version', it: string): Problem {
-  return invalidParameter(name, 'given with a selector', `${it} one "path" only`)
-}
+const requiresPath = 'requires "path", and cannot be combined with "selector"'
 
 const pathOrSelector = '"path" and "selector"'
 
-export const neitherProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'none is' })
-export const bothProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'both are' })
+export const neitherProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'none' })
+export const bothProblem = problem('path_or_selector', { allowed: pathOrSelector, found: 'both' })
 
 export function parsePathParameter(name: 'path' | 'after' | `paths[${number}]`, text: string): Path | Problem {
   const path = parsePath(text)
@@ -168,7 +164,7 @@ export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Pl
 
 export function parseValue(valueText: Uint8Array | undefined, type: TopicType): Uint8Array | Problem {
   if (valueText === undefined) {
-    return problem('missing_parameter', { name: 'value', allowed: 'any JSON value is required' })
+    return problem('missing_parameter', { name: 'value', allowed: 'it can be any JSON value' })
   }
   if (type === 'json' || valueText[0] === quote) return valueText
   const value = new JsonReader(Buffer.from(valueText), Infinity).value()

@@ -9,7 +9,7 @@ import { openBrace, openBracket, quote } from '../../json/bytes.js'
 import { JsonReader, setMember } from '../../json/reader.js'
 import { quoted } from '../../json/strings.js'
 import { propertiesMax, valueLevelsMax } from '../../settings/limits.js'
-import { invalidParameter, isProblem, type Problem, problem, shorten } from '../problems.js'
+import { invalidParameter, isProblem, type Problem, problem, shorten, wrongParameter } from '../problems.js'
 import type { Member, Shape } from './shape.js'
 
 /** More members than any valid object has: among this many, one is unknown or repeated. */
@@ -245,10 +245,10 @@ function noteProperties(reader: JsonReader, place: Place, count: number): void {
     name = reader.nextName()
   }
   if (name !== undefined) {
-    const tooMany = `is one of ${count}; a topic may have ${propertiesMax}`
+    const tooMany = `is one of ${count}; the limit is ${propertiesMax}`
     object.propertiesProblem ??= problem('invalid_property', { name: name.toWellFormed(), problem: tooMany })
   } else if (repeated !== undefined) {
-    const again = 'is given more than once; each may be given once'
+    const again = 'appears more than once'
     object.propertiesProblem ??= problem('invalid_property', { name: repeated, problem: again })
   }
 }
@@ -288,7 +288,7 @@ function firstWrong(object: ReadObject, shape: Shape, prefix: string): Problem |
     if (wrong !== undefined) return wrong
     if (!shape.required.includes(name) || object.members[name] !== undefined) continue
     // If a member is missing and another is unknown, the unknown name is probably a misspelling.
-    const missing = { name: prefix + name, allowed: `${allowed} is required` }
+    const missing = { name: prefix + name, allowed: `it must be ${allowed}` }
     return unknownMember(object, shape, prefix) ?? problem('missing_parameter', missing)
   }
   return undefined
@@ -302,8 +302,7 @@ function unknownMember({ members }: ReadObject, shape: Shape, prefix: string): P
 }
 
 function levelsProblem(name: string): Problem {
-  const found = `nested more than ${valueLevelsMax} levels deep`
-  return invalidParameter(name, found, `a value of at most ${valueLevelsMax} levels`)
+  return wrongParameter(name, `must not be nested more than ${valueLevelsMax} levels deep`)
 }
 
 /** Maximum UTF-16 units of the client's text in a message. */

@@ -71,7 +71,7 @@ async function perform(body: Read<KeysBody>, desk: Desk): Promise<object> {
     }
   } catch (error) {
     const isUndone = error instanceof NothingDone || body.op === 'list'
-    const outcome = isUndone ? 'nothing was changed' : 'the API key may have been changed or not, so look at the list'
+    const outcome = isUndone ? 'nothing was changed' : 'the API key may or may not have been changed; check the list'
     return problem('console_unavailable', { problem: `${(error as Error).message}; ${outcome}` })
   }
 }
@@ -93,7 +93,7 @@ async function create(body: BodyOf<'create'>, { primary, maker, by }: Desk): Pro
   if (isProblem(record)) return record
   const { response, late } = await primary.keys({ command: 'addKey', record, by })
   if (response === true) return { name: record.name, token, late }
-  if (response === false) return conflict(`there is already an API key named "${record.name}"`)
+  if (response === false) return conflict(`an API key named "${record.name}" already exists`)
   return refusalOf('create', record, maker)
 }
 
@@ -101,7 +101,7 @@ async function create(body: BodyOf<'create'>, { primary, maker, by }: Desk): Pro
 function recordOf(body: BodyOf<'create'>, maker: KeyRecord, tokenHash: string): KeyRecord | Problem {
   const { name, under: texts = [], expires, rate = maker.rate } = body
   const allow = parseRights(body.allow ?? operations.filter((operation) => maker.allow.includes(operation)))
-  if (allow === undefined) return wrong('allow', `must name some of ${rights.join(', ')}, each once`)
+  if (allow === undefined) return wrong('allow', `must name one or more of ${rights.join(', ')}, each once`)
   const under: Path[] = []
   for (const [index, text] of texts.entries()) {
     const path = parsePath(text)
@@ -140,8 +140,8 @@ async function revoke({ name }: BodyOf<'revoke'>, desk: Desk): Promise<ChangedKe
 /** The problem for a change that the store has rejected. */
 function refusalOf(change: KeysBody['op'], key: KeyRecord<string>, maker: KeyRecord): Problem {
   const excess = excessOf(key, maker)
-  if (excess === undefined) return conflict('API keys were changed at the same time; look at them again')
-  const operation = `${change} a key with more than its own rights, expiry and rate: ${excess}`
+  if (excess === undefined) return conflict('API keys were changed at the same time; check the list')
+  const operation = `${change} a key that exceeds its own permissions, expiry or rate: ${excess}`
   return problem('forbidden_operation', { operation })
 }
 

@@ -61,7 +61,7 @@ const oneMember: Readonly<Record<string, JsonObject>> = { ConstraintBody: { minP
  * defaults, because generators assume that a member with a `default` is always present.
  */
 function boundsByName({ pageSizeMax, batchOperationsMax }: SettableBounds): Readonly<Record<string, JsonObject>> {
-  const slashes = 'one leading and one trailing slash are dropped'
+  const slashes = 'one leading and one trailing slash are ignored'
   // `maxLength` is in characters; the dropped slashes do not count towards the bytes.
   const path = {
     minLength: 1,

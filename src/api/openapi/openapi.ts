@@ -85,7 +85,7 @@ const pages: object = {
     get: {
       operationId: 'getHealth',
       tags: ['service'],
-      summary: 'Returns 200 if the worker that responds is serving, and 503 while it stops.',
+      summary: 'Returns 200 if the responding worker is serving, and 503 while it shuts down.',
       security: [],
       responses: {
         200: {
@@ -145,7 +145,7 @@ export function describeApi({ basePath, version, origin = '', ...settable }: Des
       title: 'topicd',
       version,
       description:
-        'A topic tree over HTTP. Values are returned exactly as sent, including the text of numbers. Any other path gets ' +
+        'A topic tree over HTTP. Values are returned exactly as sent, including the text of numbers. Any other path returns ' +
         '404 `unknown_route`, and any other method gets 405 `method_not_allowed`, both with the usual error body.',
       license: { name: 'MIT', identifier: 'MIT' },
     },

@@ -99,6 +99,6 @@ function refusalOf(
 
 function lateProblem(refusal: 'unauthorized' | 'access_changed'): ReturnType<typeof problem> {
   return refusal === 'unauthorized'
-    ? problem('unauthorized', { found: 'its token is no longer known' })
-    : problem('forbidden_operation', { operation: 'go on: its rights have changed' })
+    ? problem('unauthorized', { found: 'its token is no longer valid' })
+    : problem('forbidden_operation', { operation: 'continue: its permissions have changed' })
 }

@@ -57,7 +57,7 @@ export const addAndSetRoute: WriteRoute = {
   examples: [
     {
       name: 'json',
-      summary: 'A JSON value, of any kind',
+      summary: 'Any JSON value',
       request: { path: 'plant/7/temp', value: 21.5 },
       answer: { path: 'plant/7/temp', created: true },
     },

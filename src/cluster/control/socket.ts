@@ -50,7 +50,7 @@ export async function listenForControl(directory: string, handlers: ControlHandl
       handlers.onRefused(reason.message)
     }
     if (waiting >= waitingMax)
-      return refused(new Error(`more than ${waitingMax} connections wait to send their request`))
+      return refused(new Error(`more than ${waitingMax} connections have not sent their request yet`))
     waiting++
     readLineBytes(socket, requestBytesMax, requestMsMax)
       .finally(() => waiting--)
@@ -106,9 +106,12 @@ export async function connectToControl(directory: string): Promise<Socket | unde
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (absentCodes.includes(code)) return undefined
-    throw new Error(`the service that uses ${directory} cannot be reached (${code}); run the command as its account`, {
-      cause: error,
-    })
+    throw new Error(
+      `the service that uses ${directory} cannot be reached (${code}); run this command as the service's account`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -143,7 +146,7 @@ function readLineBytes(socket: Socket, bytesMax: number, msMax: number | undefin
     const timer =
       msMax === undefined
         ? undefined
-        : setTimeout(() => fail(new Error(`no whole request came within ${msMax} ms`)), msMax)
+        : setTimeout(() => fail(new Error(`no complete request arrived within ${msMax} ms`)), msMax)
     function settle(): void {
       clearTimeout(timer)
       socket.off('readable', read)
@@ -154,7 +157,7 @@ function readLineBytes(socket: Socket, bytesMax: number, msMax: number | undefin
       settle()
       reject(error)
     }
-    const breakOff = (): void => fail(new BrokenOff('the connection ended before a whole line came'))
+    const breakOff = (): void => fail(new BrokenOff('the connection closed before a complete line arrived'))
     function read(): void {
       for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
         const end = chunk.indexOf(0x0a)

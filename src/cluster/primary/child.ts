@@ -112,7 +112,7 @@ export class Child {
 
   /** Kills a child that is late. @throws Error with the reason why the message will not arrive: the child exited or was late */
   async waitFor(kind: FromChild['kind'], withinMs: number): Promise<void> {
-    const onLate = (): void => this.end(`it was not "${kind}" within ${withinMs} ms`)
+    const onLate = (): void => this.end(`it did not reach "${kind}" within ${withinMs} ms`)
     await this.#wait((message) => message.kind === kind, withinMs, onLate)
   }
 
@@ -125,7 +125,7 @@ export class Child {
     const untilMs = machineMs() + withinMs
     const message = await this.#ask(withinMs, (id) => ({ kind: 'request', id, request, untilMs }))
     if (message.kind === 'response') return message.response
-    if (message.kind !== 'noResponse') throw new Error(`${this} sent another message`)
+    if (message.kind !== 'noResponse') throw new Error(`${this} sent an unexpected message`)
     throw message.nothingDone === true ? new NothingDone(message.reason) : new Error(message.reason)
   }
 
@@ -172,12 +172,12 @@ export class Child {
   /** Asks the child to clean up and exit, and kills it if that takes longer than `withinMs`. Resolves when it has exited. */
   async terminate(withinMs: number): Promise<void> {
     this.requestEnd()
-    await this.#endAfter(withinMs, `it did not end within ${withinMs} ms`)
+    await this.#endAfter(withinMs, `it did not exit within ${withinMs} ms`)
   }
 
   /** Kills the child because it is no longer needed; nothing is logged. */
   discard(reason: string): void {
-    this.#failure ??= `${this} was ended: ${reason}`
+    this.#failure ??= `${this} was stopped: ${reason}`
     this.process.kill('SIGKILL')
   }
 

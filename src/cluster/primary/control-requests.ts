@@ -63,7 +63,7 @@ export class ControlRequests implements ControlHandlers {
   }
 
   killTools(): void {
-    for (const tool of this.#tools) tool.discard('the service is stopped at once')
+    for (const tool of this.#tools) tool.discard('the service is stopped immediately')
   }
 
   async #respond(request: ControlRequest, socket: Socket): Promise<void> {
@@ -83,7 +83,7 @@ export class ControlRequests implements ControlHandlers {
 
   /** Starts the tool's process and has it open the store, like any other process; then the process owns the connection. */
   async #runTool(work: ToolWork, socket: Socket): Promise<void> {
-    if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools are running, the most allowed`)
+    if (this.#tools.size >= toolsMax) throw new Error(`${toolsMax} tools are running, which is the limit`)
     const child = this.#forkTool(work.tool)
     const abandon = (): void => child.requestEnd()
     socket.once('close', abandon)
@@ -92,7 +92,7 @@ export class ControlRequests implements ControlHandlers {
       child.send(this.options.start())
       await this.options.opener.open(child)
       socket.off('close', abandon)
-      if (socket.destroyed) throw new Error('the caller has gone')
+      if (socket.destroyed) throw new Error('the caller has disconnected')
       const message: ToTool = { kind: 'tool', work }
       child.process.send(message, socket, {}, (error) => error && refuse(socket, error))
     } catch (error) {

@@ -42,7 +42,7 @@ export async function makeFirstKey(
   show(banner(started))
   const token = makeToken()
   if ((await addFirstKey(send, hashToken(token))) !== 'made') return
-  const shown = show(`The first API key, "first", shown only this once:
+  const shown = show(`The first API key, "first", which is not shown again:
 
   ${token}
 

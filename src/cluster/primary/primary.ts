@@ -34,7 +34,7 @@ export async function runPrimary(flags: GivenSettings): Promise<void> {
     return refuse(exitCodes.directoryInUse, `the data directory ${config.data} is in use by another topicd`)
   const open = exposure(config.data)
   if (open !== undefined)
-    log.warn({ data: config.data, mode: open.mode }, `other accounts can reach the data directory; ${open.cure}`)
+    log.warn({ data: config.data, mode: open.mode }, `other accounts can access the data directory; ${open.cure}`)
   const port = await holdPort(config.host, config.port).catch((error: NodeJS.ErrnoException) =>
     refuse(listenExitCode(error), listenProblem(error, config.host, config.port)),
   )

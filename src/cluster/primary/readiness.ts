@@ -41,7 +41,7 @@ export class Readiness {
     const writer = writers.current()
     if (writer === undefined) {
       const isLate = writers.absentMs() >= writerAbsentMsMax
-      return isLate ? ['no writer has been running for seconds: writes are waiting'] : []
+      return isLate ? ['no writer has been running for seconds, so writes are waiting'] : []
     }
     const reasons: string[] = []
     if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for seconds`)

@@ -31,7 +31,7 @@ export class StoreOpener {
   openWriter(child: Child): Promise<void> {
     return this.#inTurn(child, async () => {
       if (this.#writer !== undefined && this.#writer.state !== 'ended')
-        throw new Error(`${this.#writer}, which writes, has not ended`)
+        throw new Error(`the former writer, ${this.#writer}, has not exited`)
       this.#writer = child
       await this.#open(child)
     })
@@ -78,5 +78,5 @@ export class StoreOpener {
 }
 
 function endedTooEarly(child: Child): Error {
-  return new Error(`${child} ended before it could open the store`)
+  return new Error(`${child} exited before it could open the store`)
 }

@@ -225,7 +225,7 @@ export class Supervisor {
       if (firstKey) await makeFirstKey(send, { url, place, data, hasConsole: !noConsole }, print)
       if (firstTokenHash === undefined) {
         if (!firstKey && (await send({ command: 'listKeys' }).catch(() => undefined))?.length === 0)
-          this.#log.warn('there is no API key, so every request is answered 401; create one with: topicd keys add NAME')
+          this.#log.warn('there is no API key, so every request returns 401; create one with: topicd keys add NAME')
         return
       }
       const outcome = await addFirstKey(send, firstTokenHash)
@@ -233,7 +233,7 @@ export class Supervisor {
       if (outcome === 'unused')
         this.#log.warn(
           { file: firstKeyFile },
-          'API keys exist already, so no key was created with the token in this file: topicd keys add NAME --token-file FILE adds one',
+          'API keys already exist, so no key was created with the token in this file; to add one, run: topicd keys add NAME --token-file FILE',
         )
     } catch (error) {
       this.#log.error({ err: error }, 'the first key could not be created; create one with: topicd keys add NAME')
@@ -329,7 +329,7 @@ export class Supervisor {
     this.#storeProblem = problem
     const { isDiskFull = this.#isDiskFull } = this.#readiness
     if (isDiskFull && !this.#isDiskFull)
-      this.#log.warn('the disk is nearly full: writes that might fill it are refused')
+      this.#log.warn('the disk is nearly full: writes that might fill it are rejected')
     if (!isDiskFull && this.#isDiskFull) this.#log.info('the disk has room again')
     this.#isDiskFull = isDiskFull
     void this.#sendStatus()
@@ -350,7 +350,7 @@ export class Supervisor {
     this.#workers.kill()
     this.#writers?.kill()
     this.#requests.killTools()
-    this.#log.warn({ signal }, 'stopped at once')
+    this.#log.warn({ signal }, 'stopped immediately')
     process.exit(exitCodes.forced)
   }
 
@@ -366,7 +366,7 @@ export class Supervisor {
       () => this.#admin?.close(),
       () => this.#control?.close(),
     ]
-    await takeAllSteps(steps, (error) => this.#log.error({ err: error }, 'a step of the stop failed'))
+    await takeAllSteps(steps, (error) => this.#log.error({ err: error }, 'a step of the shutdown failed'))
     this.#log.info({ code }, 'stopped')
     process.exit()
   }

@@ -71,7 +71,7 @@ export class Workers {
     watchSilence(
       () => this.serving(),
       silentMsMax,
-      (child, silentMs) => child.end(`it hangs: nothing was heard from it for ${silentMs} ms`),
+      (child, silentMs) => child.end(`it hangs: it has sent nothing for ${silentMs} ms`),
     )
   }
 
@@ -102,7 +102,7 @@ export class Workers {
 
   kill(): void {
     this.#stopReconciling()
-    for (const { child } of this.#all) child.discard('the service is stopped at once')
+    for (const { child } of this.#all) child.discard('the service is stopped immediately')
   }
 
   /** The workers that serve now, oldest first. */
@@ -237,7 +237,7 @@ export class Workers {
     if (failure === undefined) log.error({ worker: child.process.pid, code, signal, livedMs }, 'worker died')
     else log.error({ worker: child.process.pid, reason: failure.message }, 'worker failed to start')
     if (worker.wanted === this.#wanted && (failure !== undefined || this.#isUnfit(worker))) {
-      this.#failChange(failure ?? new Error(`${child} ended (${signal ?? code}) soon after it began to serve`))
+      this.#failChange(failure ?? new Error(`${child} exited (${signal ?? code}) soon after it started to serve`))
     }
     if (this.#policy.isHopeless && this.#inState('serving').length === 0) {
       return onGivingUp(`${failedStartsMax + 1} workers in a row died before they served`)

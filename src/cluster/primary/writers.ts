@@ -62,7 +62,7 @@ export class Writers {
     watchSilence(
       () => this.#loaded(),
       silentMsMax,
-      (child, silentMs) => child.end(`it hangs, or its disk does: nothing was heard from it for ${silentMs} ms`),
+      (child, silentMs) => child.end(`it or its disk hangs: it has sent nothing for ${silentMs} ms`),
     )
   }
 
@@ -98,7 +98,7 @@ export class Writers {
 
   /** @throws Error if the new writer cannot take over; a writer with the former code and settings then runs */
   async replace(start: Start): Promise<void> {
-    if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment: see the log')
+    if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment; see the log')
     try {
       const next = this.#load(start)
       await next.loaded
@@ -120,7 +120,7 @@ export class Writers {
 
   kill(): void {
     this.#isEnding = true
-    for (const { child } of this.#all) child.discard('the service is stopped at once')
+    for (const { child } of this.#all) child.discard('the service is stopped immediately')
   }
 
   /** Runs replacements and takeovers one at a time: there is at most one writer. */
@@ -198,7 +198,7 @@ export class Writers {
   #onSpareEnd({ child, start }: Writer): void {
     this.#spare = undefined
     if (this.#isEnding || this.#isReplacing || this.#current === undefined) return
-    this.options.log.warn({ writer: child.process.pid }, 'the spare writer ended; another one is started')
+    this.options.log.warn({ writer: child.process.pid }, 'the spare writer exited; starting another')
     this.#loadSpareLater(start)
   }
 

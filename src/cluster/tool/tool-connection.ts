@@ -20,7 +20,7 @@ export class ToolConnection {
   constructor(private readonly socket: Socket) {
     // The end of the input is not the end of the output.
     socket.allowHalfOpen = true
-    for (const event of ['error', 'close']) socket.on(event, () => this.stop('nobody waits for it any more'))
+    for (const event of ['error', 'close']) socket.on(event, () => this.stop('the caller has disconnected'))
     this.input.on('error', () => {})
     this.signal.addEventListener('abort', () => this.input.destroy(this.signal.reason as Error))
     socket.pipe(this.input)

@@ -15,7 +15,7 @@ export function primaryOf(data: string): Primary {
   async function ask<Command extends keyof Responses>(
     request: ControlRequest & { readonly command: Command },
   ): Promise<ResponseLine<Command>> {
-    if (waiting >= waitingMax) throw new NothingDone('too many requests wait for the primary')
+    if (waiting >= waitingMax) throw new NothingDone('too many requests are waiting for the primary')
     waiting++
     try {
       const connection = await connectToControl(data).catch(() => undefined)
@@ -23,7 +23,7 @@ export function primaryOf(data: string): Primary {
       return parseResponse<Command>(request.command, await exchange(connection, 'the primary', request))
     } catch (error) {
       if (!(error instanceof MalformedRequest)) throw error
-      throw new NothingDone('the running service is of an earlier version until it is restarted')
+      throw new NothingDone('the running service is an earlier version; restart it')
     } finally {
       waiting--
     }

@@ -85,7 +85,7 @@ class Worker extends Life {
 
   async #open({ config, announcesKeys, hasWriter }: Start): Promise<void> {
     if (isExclusive(config.store) && hasWriter !== true)
-      throw new Error('the running service is an earlier version, which has no writer: restart it')
+      throw new Error('the running service is an earlier version without a writer; restart it')
     const options = {
       directory: config.data,
       socketCount: () => this.#serving?.server.connections() ?? 0,
@@ -94,14 +94,14 @@ class Worker extends Life {
       changesKept: config.changesKept,
       onUnusable: (reason: Error) => this.#onUnusable(reason),
       onUnreadable: (reason: Error) =>
-        this.log.error({ err: reason }, 'unreadable: a record of the log, or a message of the writer'),
+        this.log.error({ err: reason }, 'a record of the log or a message from the writer cannot be read'),
     }
     const store = await openStore(config.store, options, () => connectToWriter(config.data))
     this.#store = store
     // The primary requests a first key only once it knows whether the store is available.
     this.sendHeartbeat()
     const onFailure = (error: unknown): void =>
-      this.log.error(failureMembers(error), 'API keys could not be read or written')
+      this.log.error(failureMembers(error), 'API keys cannot be read or written')
     const polls = announcesKeys !== true || !isExclusive(config.store)
     const keyring = await Keyring.open(store, onFailure, config.workers, polls)
     const sweeper = isExclusive(config.store) ? undefined : new ExpirySweeper(store, this.log)
@@ -173,7 +173,7 @@ class Worker extends Life {
       })
       sendToParent({ kind: 'metrics', metrics })
     } catch (error) {
-      this.log.error({ err: error }, 'the metrics could not be read')
+      this.log.error({ err: error }, 'the metrics cannot be read')
     }
   }
 

@@ -59,7 +59,7 @@ class Writer extends Life {
       directory: data,
       onBroken: (reason) => this.#onBroken(reason),
       onUnreadable: (reason) =>
-        this.log.error({ err: reason }, 'unreadable: receipts, or a request of a worker or a tool'),
+        this.log.error({ err: reason }, 'receipts or a request from a worker or a tool cannot be read'),
       diskFreeBytesMin,
       changesKept,
     })
@@ -93,7 +93,7 @@ class Writer extends Life {
   }
 
   #onBroken(reason: Error): void {
-    this.log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer ends')
+    this.log.fatal({ err: reason, cause: String(reason.cause ?? '') }, 'commit failed; the writer exits')
     // Without these last counts, no metric would ever show the failed writes.
     this.#sendMetrics()
     this.end(exitCodes.commitFailed)

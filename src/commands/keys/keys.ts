@@ -1,6 +1,6 @@
 /**
- * `topicd keys add|revoke`: makes and revokes API keys, whether the service runs or not. Lists and rotations are in
- * list-keys.ts and rotate-key.ts.
+ * `topicd keys add|revoke`: creates and revokes API keys, whether the service is running or not. list-keys.ts lists keys,
+ * and rotate-key.ts rotates them.
  */
 import { hashToken, makeToken, readTokenFile } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
@@ -28,14 +28,14 @@ import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
 /**
- * How long a revocation may take before the command says what it may wait for, in ms: longer than a worker that hangs delays
- * it (cluster/primary/api-keys.ts), and shorter than a writer may hang.
+ * Time until a pending revocation reports what it may be waiting for, in ms: longer than the delay that a hung worker causes
+ * (cluster/primary/api-keys.ts), shorter than a writer may hang.
  */
 const waitingMs = 6000
 
 export const addKey = command({
-  summary: 'creates an API key and prints its token, only this once',
-  details: `NAME is ${keyNameForm}. Without other flags the key may do everything to topics. With --token-file, nothing is printed.`,
+  summary: 'creates an API key and prints its token, which is not shown again',
+  details: `NAME is ${keyNameForm}. Without flags, the key has all permissions on all topics. With --token-file, nothing is printed.`,
   operands: ['NAME'],
   settings: storeSettings,
   flags: {
@@ -43,7 +43,7 @@ export const addKey = command({
       kind: 'text',
       value: 'LIST',
       default: operations.join(','),
-      help: 'operations that the key may do, separated by commas; with admin, it may also administer API keys in the console, and cannot have subtrees',
+      help: 'permissions of the key, separated by commas; with admin, it can also administer API keys in the console, and cannot be restricted to subtrees',
       parse: parseAllow,
     },
     under: {
@@ -51,14 +51,14 @@ export const addKey = command({
       value: 'PATH',
       default: '',
       isList: true,
-      help: 'subtree that the key may touch, everything by default; may be repeated',
+      help: 'subtree that the key can access; by default, all topics; may be repeated',
       parse: parsePath,
     },
     expires: {
       kind: 'text',
       value: 'WHEN',
       default: '',
-      help: 'when the key expires, never by default: a period such as 30d (a whole number and s, m, h or d), or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
+      help: 'expiry of the key, never by default: a period such as 30d (a whole number and s, m, h or d), or a UTC time such as 2027-01-31 or 2027-01-31T12:00:00Z',
       parse: (text: string) => parseExpiry(text),
     },
     rate: {
@@ -66,13 +66,13 @@ export const addKey = command({
       default: '',
       min: 1,
       max: keyRateMax,
-      help: `requests per second that the key may make, 1 to ${keyRateMax}, unlimited by default; each of W workers allows its connections N / W`,
+      help: `maximum requests per second, 1 to ${keyRateMax}, unlimited by default; each of W workers allows its connections N / W`,
     },
     'token-file': {
       kind: 'text',
       value: 'FILE',
       default: '',
-      help: 'file with the token to use, of at least 128 random bits, instead of making one',
+      help: 'file that contains the token to use, of at least 128 random bits; by default, a token is generated',
     },
     create: { kind: 'switch', default: 'false', help: 'create a store if the data directory has none' },
   },
@@ -88,7 +88,7 @@ export const addKey = command({
   },
 })
 
-/** Adds the key; ends the process, with a message, when that fails. @param shown the token, if it is to be printed */
+/** Adds the key; if that fails, exits with a message. @param shown the token, if it must be printed */
 async function addKeyOrEnd(
   config: Config,
   record: KeyRecord,
@@ -96,26 +96,26 @@ async function addKeyOrEnd(
   shown: string | undefined,
 ): Promise<void> {
   const { name } = record
-  const taken = `there is already a key named "${name}", to which "keys rotate ${name}" gives another token`
-  // What would be refused is found, and a new store is created, before the token is printed.
+  const taken = `a key named "${name}" already exists; to replace its token, run "topicd keys rotate ${name}"`
+  // Before the token is printed, find reasons to reject the key, and create a missing store.
   const send = requestsTo(config, creates)
   const known = await send({ command: 'listKeys' }).catch((error: Error) => {
     throw error instanceof MissingStore
-      ? new Error(`${error.message}; the service creates a store there when it starts, and so does --create`)
+      ? new Error(`${error.message}. To create a store there, start the service or use --create`)
       : error
   })
   if (known.some((key) => key.name === name)) fatal(exitCodes.failed, taken)
   const owner = ownerOf(record.tokenHash, known)
   if (owner !== undefined)
-    fatal(exitCodes.failed, `the token is that of the key "${owner.name}"; each key needs its own`)
+    fatal(exitCodes.failed, `the key "${owner.name}" already has this token; each key needs its own`)
   const issue = {
     async store(send: SendKeyRequest) {
       const added = await send({ command: 'addKey', record })
       if (added === true) return undefined
-      return added === false ? taken : 'the token is that of another key; each key needs its own'
+      return added === false ? taken : 'another key already has this token; each key needs its own'
     },
     unchanged: 'no key was created',
-    unknown: `the key may have been created, and its token may be valid: topicd keys revoke ${name} makes sure that it is not`,
+    unknown: `the key may have been created, so its token may be valid; to be safe, run "topicd keys revoke ${name}"`,
   }
   await issueToken(config, shown, issue)
 }
@@ -123,7 +123,7 @@ async function addKeyOrEnd(
 export const revokeKey = command({
   summary: 'revokes an API key',
   details:
-    'When the command returns, no worker on this host accepts the key. A worker that did not respond is named; it refuses the key once it responds. While the service waits for its writer or its disk, workers already refuse the key; if the revocation fails, they accept it again. On PostgreSQL, other hosts follow within a second.',
+    'When the command returns, no worker on this host accepts the key. A worker that did not respond is named; it rejects the key as soon as it responds. While the service waits for its writer or its disk, workers already reject the key; if the revocation fails, they accept it again. On PostgreSQL, other hosts follow within a second.',
   operands: ['NAME'],
   settings: storeSettings,
   flags: {},
@@ -132,7 +132,7 @@ export const revokeKey = command({
     const config = readConfig(settings)
     const storing = isExclusive(config.store) ? 'the writer, its disk' : 'the PostgreSQL server'
     const waiting = setTimeout(
-      () => complain(`the key may not be revoked yet: waiting for ${storing} or a worker to respond`),
+      () => complain(`the key may still be valid: waiting for ${storing} or a worker to respond`),
       waitingMs,
     )
     const isRevoked = await requestsTo(config)({ command: 'revokeKey', name })
@@ -148,11 +148,11 @@ export const revokeKey = command({
 /** The state of a key whose revocation failed, as a clause. */
 function notRevoked(error: Error, name: string): string {
   if (error instanceof NothingDone) return 'the key was not revoked'
-  return `the key may not have been revoked, and is accepted if it was not: topicd keys revoke ${name} makes sure that it is`
+  return `the key may still be valid; run "topicd keys revoke ${name}" again`
 }
 
 function parseAllow(text: string): readonly Right[] | Problem {
-  return parseRights(text.split(',')) ?? { problem: `must be some of ${rights.join(',')}, each once` }
+  return parseRights(text.split(',')) ?? { problem: `must be one or more of ${rights.join(',')}, each once` }
 }
 
 function checkedToken(file: string): string {

@@ -1,4 +1,4 @@
-/** `topicd keys list`: every API key, as a table or as lines of JSON. No token, and no hash of one, is shown. */
+/** `topicd keys list`: every API key, as a table or as lines of JSON, without tokens and their hashes. */
 import { isoTime, oldTokenExpiresMs, shownTime } from '../../keys/expiry.js'
 import type { ListedKey } from '../../keys/record.js'
 import { readConfig } from '../../settings/config.js'
@@ -7,13 +7,13 @@ import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'
 
-/** The widest column of a list: one key with many subtrees must not make every other line as long. */
+/** Maximum width of a column: one key with many subtrees must not widen every other line. */
 const columnCharactersMax = 64
 
 export const listKeys = command({
   summary: 'lists the API keys',
   details:
-    'For each: its name, permissions, subtrees, when it was created, and when it was last used, to the minute; and, if any key has them, when it expires, its rate, and when the previous token expires.',
+    'For each key, the list shows its name, permissions and subtrees, and to the minute when it was created and last used. If any key has them, it also shows expiry, rate, and the expiry of the previous token.',
   operands: [],
   settings: storeSettings,
   flags: { json: { kind: 'switch', default: 'false', help: 'print one line of JSON per key' } },
@@ -24,7 +24,7 @@ export const listKeys = command({
   },
 })
 
-/** JSON leaves out the limits that a key does not have. */
+/** The JSON omits limits that a key does not have. */
 function jsonLine(key: ListedKey): string {
   const { name, allow, under, madeMs, usedMs, expiresMs, rate } = key
   const limits = { expires: isoTime(expiresMs), rate, oldTokenUntil: isoTime(oldTokenExpiresMs(key)) }
@@ -35,14 +35,14 @@ const noLimit = '-'
 
 const expiryCell = (ms: number | undefined): string => (ms === undefined ? noLimit : shownTime(ms))
 
-/** Each is shown only if a key has that limit. */
+/** Each column is shown only if a key has that limit. */
 const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => string])[] = [
   ['EXPIRES', ({ expiresMs }) => expiryCell(expiresMs)],
   ['RATE', ({ rate }) => (rate === undefined ? noLimit : `${rate}/s`)],
   ['OLD TOKEN UNTIL', (key) => expiryCell(oldTokenExpiresMs(key))],
 ]
 
-/** Uses are written once a minute, so a key that has none written may have been used since. */
+/** Uses are stored once a minute, so a key without a stored use may have been used since then. */
 const noUse = 'never, or within the last minute'
 
 function table(keys: readonly ListedKey[]): string {

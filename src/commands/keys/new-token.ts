@@ -1,7 +1,7 @@
 /**
- * How a command issues a token. The token is printed before any key has it: if the command is killed, no unseen token is
- * valid, and exit status 0 means that the printed one is. A token is reported as void only when it can no longer become
- * valid: a worker that did not respond may have stored it, or may still do so.
+ * Issues a token. The token is printed before any key has it: if the command is killed, no unseen token is valid, and exit
+ * status 0 means that the printed one is valid. A token is reported as invalid only if it can no longer become valid: a
+ * worker that did not respond may have stored it, or may still do so.
  */
 import { exitCodes } from '../../base/exit-codes.js'
 import { fatal } from '../../base/stderr.js'
@@ -12,29 +12,29 @@ import type { Config } from '../../settings/config.js'
 import { OutputClosed, print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'
 
-/** A request without a response is repeated for so long: a service that ends is gone or restarted within seconds. */
+/** How long a request without a response is repeated: a stopping service is gone or restarted within seconds. */
 const requestMsMax = 30_000
 
 interface Issue {
-  /** Gives the token to its key. Its requests may be repeated. @returns why that is impossible, as a clause, if it is */
+  /** Gives the token to its key. Its requests may be repeated. @returns the reason, as a clause, if that is impossible */
   readonly store: (send: SendKeyRequest) => Promise<string | undefined>
-  /** The state if nothing was done, as a clause. */
+  /** The state if nothing was changed, as a clause. */
   readonly unchanged: string
   /** If no response came: the uncertainty and a remedy, as a clause. */
   readonly unknown: string
 }
 
 /**
- * Prints the token and gives it to its key; ends the process, with a message, when that fails.
+ * Prints the token and gives it to its key; if that fails, exits with a message.
  *
  * @param shown undefined for a token that is not printed
  */
 export async function issueToken(config: Config, shown: string | undefined, issue: Issue): Promise<void> {
   if (shown !== undefined)
     await print(`${shown}\n`).catch((error: Error) =>
-      refuse(`${error instanceof OutputClosed ? 'nobody reads standard output' : error.message}; ${issue.unchanged}`),
+      refuse(`${error instanceof OutputClosed ? 'standard output is closed' : error.message}; ${issue.unchanged}`),
     )
-  const isVoid = shown === undefined ? '' : '; the token that was just printed is void'
+  const isVoid = shown === undefined ? '' : '; the token printed above is not valid'
   const send = requestsTo(config)
   const refusal = await issue
     .store((request) => persistently(() => send(request), requestMsMax))
@@ -45,7 +45,6 @@ export async function issueToken(config: Config, shown: string | undefined, issu
 const refuse = (reason: string): never => fatal(exitCodes.failed, reason)
 
 function consequence(error: Error, { unchanged, unknown }: Issue, isVoid: string): string {
-  if (error instanceof MalformedRequest)
-    return `the service may be of an earlier version, until it is restarted${isVoid}`
+  if (error instanceof MalformedRequest) return `the running service may be an earlier version; restart it${isVoid}`
   return error instanceof NothingDone ? `${unchanged}${isVoid}` : unknown
 }

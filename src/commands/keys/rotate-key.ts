@@ -1,4 +1,4 @@
-/** `topicd keys rotate`: gives an API key a new token, beside which the former one stays good for a while. */
+/** `topicd keys rotate`: gives an API key a new token; the old one stays valid for a while. */
 import { hashToken, makeToken } from '../../auth/token.js'
 import { exitCodes } from '../../base/exit-codes.js'
 import { complain, fatal } from '../../base/stderr.js'
@@ -11,9 +11,9 @@ import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
 export const rotateKey = command({
-  summary: 'gives an API key a new token and prints it, only this once',
+  summary: 'gives an API key a new token and prints it; it is not shown again',
   details:
-    "The old token stays valid for a while, so that clients can switch. The key's rights, rate and expiry stay the same. If an even older token is still valid, from a recent rotation, it expires now.",
+    "The old token stays valid for a while, so that clients can switch. The key's permissions, rate and expiry stay the same. If an even older token is still valid after a recent rotation, it expires immediately.",
   operands: ['NAME'],
   settings: storeSettings,
   flags: {
@@ -21,7 +21,7 @@ export const rotateKey = command({
       kind: 'text',
       value: 'PERIOD',
       default: graceDefault,
-      help: 'how long the old token stays valid: a whole number and s, m, h or d; 0s for not at all',
+      help: 'how long the old token stays valid: a whole number and s, m, h or d; with 0s, it expires immediately',
       parse: (text: string) => parseGrace(text),
     },
   },
@@ -42,13 +42,13 @@ export const rotateKey = command({
           ? undefined
           : `the key "${name}" was revoked or rotated at the same time`,
       unchanged: 'the key keeps its token',
-      unknown: `the key may not have the new token: topicd keys rotate ${name} gives it another one`,
+      unknown: `the new token may not be valid; run "topicd keys rotate ${name}" again`,
     })
     complain(formerTokens(key, formerUntilMs && Math.min(formerUntilMs, expiresMs), nowMs))
   },
 })
 
-/** Says until when the key's previous tokens are valid. */
+/** Returns a sentence that tells how long the key's previous tokens stay valid. */
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
   const end = untilMs === undefined ? 'expires now' : `is valid until ${shownTime(untilMs)}`
   const sentence = `the old token of "${key.name}" ${end}`

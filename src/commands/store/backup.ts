@@ -1,6 +1,6 @@
 /**
- * `topicd backup FILE`: a consistent, compacted and checked copy of everything, whether the service runs or not; with
- * `--into DIR`, under a name of its own, after which the oldest ones are deleted.
+ * `topicd backup FILE`: a consistent, compacted and checked copy of everything, whether the service is running or not. With
+ * `--into DIR`, the file gets a generated name, and the oldest files are deleted afterwards.
  */
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -15,16 +15,16 @@ import { print } from '../stdout.js'
 import { backupName, deleteOldBackups } from './backup-series.js'
 import { runTool } from './store-client.js'
 
-/** Backups that `backup --into` may keep: ten years of daily ones, so a larger number is a mistake in typing. */
+/** Maximum of `--keep`: ten years of daily backups, so a larger number is a typing mistake. */
 const backupsKeptMax = 3660
 
-/** A week of daily ones. */
+/** A week of daily backups. */
 const keptByDefault = 7
 
 export const backup = command({
-  summary: 'copies everything into one file, and checks the copy',
+  summary: 'copies everything to one file and checks the copy',
   details:
-    'API keys are included. FILE must not exist. If the service runs, it writes the file, so its account must be allowed to.',
+    'API keys are included. FILE must not exist. If the service is running, it writes the file, so its account needs permission to do so.',
   operands: ['FILE'],
   operandsOptional: true,
   settings: storeSettings,
@@ -33,14 +33,14 @@ export const backup = command({
       kind: 'text',
       value: 'DIR',
       default: '',
-      help: 'instead of FILE: writes DIR/topicd-TIME.mdb, then deletes the oldest such files',
+      help: 'instead of FILE: write DIR/topicd-TIME.mdb, then delete the oldest such files',
     },
     keep: {
       kind: 'number',
       default: '',
       min: 1,
       max: backupsKeptMax,
-      help: `with --into: how many to keep, the new one included; ${keptByDefault} by default`,
+      help: `with --into: number of files to keep, including the new one; ${keptByDefault} by default`,
     },
   },
   async run({ settings, flags, operand }) {
@@ -55,11 +55,11 @@ export const backup = command({
       progress.end()
       const { bytes, unnoted } = toolLine(line, isBackupLine).backup
       if (statSync(options.file, { throwIfNoEntry: false })?.size !== bytes)
-        throw new Error(`the backup was made, but it is not at ${options.file} as seen from here`)
+        throw new Error(`the service wrote the backup, but ${options.file} is not visible to this command`)
       if (unnoted !== undefined) complain(`the backup is complete, but the store could not record its time: ${unnoted}`)
       done = `${options.file}: ${bytes} bytes, checked\n`
     })
-    // Before anything is printed, which fails when nobody reads it.
+    // Before printing, which fails if standard output is closed.
     if (into !== undefined) done += deleteOldBackups(options.file, keep ?? keptByDefault)
     await print(done)
   },
@@ -72,6 +72,6 @@ function optionsOf(file: string): BackupOptions {
   try {
     return { file, directory: directoryId(directory) }
   } catch (error) {
-    throw new Error(`there is no directory ${directory} that can be seen from here: ${(error as Error).message}`)
+    throw new Error(`the directory ${directory} is not visible to this command: ${(error as Error).message}`)
   }
 }

@@ -1,4 +1,4 @@
-/** `topicd check`: prints every broken invariant of the stored data, and ends with 1 if there is any. */
+/** `topicd check`: prints every broken invariant of the stored data, and exits with status 1 if there is any. */
 import { createReadStream } from 'node:fs'
 import { exitCodes } from '../../base/exit-codes.js'
 import { toolLine } from '../../cluster/control/protocol.js'
@@ -10,14 +10,14 @@ import { OutputClosed, print } from '../stdout.js'
 import { runTool } from './store-client.js'
 
 export const check = command({
-  summary: 'checks everything in the store and reports what is broken',
+  summary: 'checks the whole store and reports damage',
   details:
-    'With FILE, an export, it checks that instead: every line, and that none is missing. It exits with status 1 if anything is broken.',
+    'With FILE, an export, it checks that file instead: every line, and that no line is missing. If anything is damaged, it exits with status 1.',
   operands: ['FILE'],
   operandsOptional: true,
   settings: storeSettings,
   flags: {
-    json: { kind: 'switch', default: 'false', help: 'print one line of JSON per finding, and one for the totals' },
+    json: { kind: 'switch', default: 'false', help: 'print one line of JSON per finding and one for the totals' },
     'allow-unfinished': allowUnfinished,
   },
   async run({ settings, flags, operand }) {
@@ -47,9 +47,9 @@ async function checkFile(
   await show({ checked: { records, findings } })
 }
 
-/** A reader such as `head` may have read enough, but an interrupted check has not shown that the store is sound. */
+/** A reader such as `head` may have read enough, but an interrupted check does not prove that the store is sound. */
 function refuseClosed(error: Error): never {
-  throw error instanceof OutputClosed ? new Error('nobody reads standard output; the check was interrupted') : error
+  throw error instanceof OutputClosed ? new Error('the check was interrupted because standard output is closed') : error
 }
 
 function sentence(line: CheckLine): string {

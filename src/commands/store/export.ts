@@ -1,16 +1,16 @@
-/** `topicd export`: every topic, or those of a selector, as lines of JSON on standard output. */
+/** `topicd export`: all topics, or the matches of a selector, as lines of JSON on standard output. */
 import { planSelector } from '../../selectors/planner.js'
 import type { ExportOptions } from '../../tools/tool-messages.js'
 import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 
-/** Lines are written together: one at a time would be a system call each. */
+/** Lines are written in chunks: single lines would cost a system call each. */
 const chunkCharacters = 64 * 1024
 
 export const exportTopics = command({
   summary: 'writes topics to standard output, one line of JSON each',
-  details: 'They are in tree order and from one snapshot. A last line marks the export as complete.',
+  details: 'The topics are in tree order and from one snapshot. A last line marks the export as complete.',
   operands: [],
   settings: storeSettings,
   flags: {

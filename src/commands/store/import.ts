@@ -1,4 +1,4 @@
-/** `topicd import`: topics, and API keys on request, from lines of JSON on standard input. */
+/** `topicd import`: topics and, on request, API keys from lines of JSON on standard input. */
 import { fstatSync, readSync } from 'node:fs'
 import { toolLine } from '../../cluster/control/protocol.js'
 import { unfinished, unfinishedAdvice } from '../../tools/export-end.js'
@@ -13,7 +13,7 @@ import { runTool } from './store-client.js'
 export const importTopics = command({
   summary: 'creates and updates topics from an export',
   details:
-    'It reads standard input. Importing a line again changes nothing. A wrong line or a truncated export is reported, and the import exits with status 1.',
+    'It reads standard input. Importing a line again changes nothing. If a line is invalid or the export is truncated, the import reports that and exits with status 1.',
   operands: [],
   settings: [...storeSettings, 'changes-kept'],
   flags: {
@@ -31,7 +31,7 @@ export const importTopics = command({
     // Node.js would read a directory as empty input.
     if (input.isDirectory()) throw new Error('standard input is a directory')
     if (input.isFile() && !flags['allow-unfinished'] && !endsWithEndLine(0, input.size)) {
-      throw new Error(`standard input ${unfinished}; nothing was imported; ${unfinishedAdvice}`)
+      throw new Error(`nothing was imported: standard input ${unfinished}; ${unfinishedAdvice}`)
     }
     const onLine = (line: string, progress: Progress): Promise<void> => {
       progress.end()
@@ -44,10 +44,10 @@ export const importTopics = command({
   },
 })
 
-/** Far more than the end of an export takes, with some blank lines after it. */
+/** Far more than the end line of an export and a few blank lines after it. */
 const endBytesMax = 4096
 
-/** Whether the last line of an open file that is not empty is the end of an export. Its position stays as it was. */
+/** Whether the last non-blank line of an open file is the end of an export. The file's position stays unchanged. */
 function endsWithEndLine(descriptor: number, size: number): boolean {
   const from = Math.max(0, size - endBytesMax)
   const tail = Buffer.alloc(size - from)

@@ -1,6 +1,5 @@
 /**
- * `topicd migrate`: makes the schema of a store that several hosts share, or brings it up to date. Running it again
- * changes nothing.
+ * `topicd migrate`: creates or updates the schema of a PostgreSQL store. Running it again changes nothing.
  */
 import { isExclusive } from '../../settings/address.js'
 import { readConfig, UsageError } from '../../settings/config.js'
@@ -10,7 +9,7 @@ import { print } from '../stdout.js'
 
 export const migrate = command({
   summary: 'creates or updates the schema in PostgreSQL',
-  details: 'It needs the right to create a schema at the address in --store. Running it again changes nothing.',
+  details: 'The role in --store needs permission to create a schema. Running it again changes nothing.',
   operands: [],
   settings: ['store', 'settings'],
   flags: {},

@@ -1,4 +1,4 @@
-/** `topicd copy OLD NEW` and `topicd rename OLD NEW`: a subtree at another path, through the running service or without one. */
+/** `topicd copy OLD NEW` and `topicd rename OLD NEW`: copies or moves a subtree, through the running service or without one. */
 import { toolLine } from '../../cluster/control/protocol.js'
 import { UsageError } from '../../settings/config.js'
 import { isMovedLine } from '../../tools/validators.js'
@@ -7,11 +7,11 @@ import { command, storeSettings } from '../command.js'
 import { print } from '../stdout.js'
 import { runTool } from './store-client.js'
 
-const again = 'After an interruption, the same command continues.'
+const again = 'After an interruption, run the same command again to continue.'
 
 export const copyTopics = moving(
-  'creates the topics at and below OLD again at and below NEW',
-  `They are of one snapshot. ${again}`,
+  'copies the topics at and below OLD to NEW',
+  `The copies are from one snapshot. ${again}`,
   false,
 )
 
@@ -31,7 +31,7 @@ function moving(summary: string, details: string, removes: boolean) {
       overwrite: {
         kind: 'switch',
         default: 'false',
-        help: 'replaces topics that exist at the new paths; without it, the command stops at the first one',
+        help: 'replace existing topics at the new paths; without it, the command stops at the first one',
       },
     },
     async run({ settings, flags, operand }) {
@@ -44,7 +44,7 @@ function moving(summary: string, details: string, removes: boolean) {
         await print(`${counted(topics)} ${removes ? 'renamed' : 'copied'}\n`)
         if (changed > 0)
           throw new Error(
-            `${counted(changed)} changed or were removed in the meantime, and were not renamed; run the command again`,
+            `${counted(changed)} changed or were removed in the meantime and were not renamed; run the command again`,
           )
       })
     },

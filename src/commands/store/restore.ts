@@ -1,9 +1,9 @@
 /**
- * `topicd restore FILE`: puts a backup into a data directory that has no store. What may be restored, and as whom, is
- * decided here; how the copy becomes the store is in restored-copy.ts.
+ * `topicd restore FILE`: puts a backup into a data directory that has no store. This file decides whether the restore is
+ * allowed, and under which account it runs; restored-copy.ts turns the copy into the store.
  *
- * As root it opens FILE, and then becomes the account that owns the data directory. FILE may be in a directory of that
- * account too, so nothing of it is copied before it was found to be a store.
+ * As root, it opens FILE and then becomes the owner of the data directory. That account may also control the directory of
+ * FILE, so nothing is copied until FILE has proved to be a store.
  */
 import { constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -17,11 +17,11 @@ import { print } from '../stdout.js'
 import { type Backup, restoreCopy } from './restored-copy.js'
 import { becomeOwner } from './store-account.js'
 
-/** The child of a restore that was killed checks the copy a little longer, and holds the lock until it notices. */
+/** The child of a killed restore holds the lock until it notices, while it still checks the copy. */
 const lockMsMax = 5_000
 
 export const restore = command({
-  summary: 'puts a backup into a data directory without a store, and checks it',
+  summary: 'restores a backup to a data directory without a store, and checks it',
   details: "The backup's API keys become valid again. FILE is only read. The service must not be running.",
   operands: ['FILE'],
   settings: [...storeSettings, 'disk-free-bytes-min'],
@@ -29,10 +29,11 @@ export const restore = command({
   async run({ settings, operand }) {
     const location = readConfig(settings)
     if (!isExclusive(location.store))
-      throw new Error('the store is PostgreSQL, which has its own tools to restore a dump, such as pg_restore')
+      throw new Error('the store is PostgreSQL; restore a dump with its own tools, such as pg_restore')
     const { data } = location
     const owner = statSync(data, { throwIfNoEntry: false })
-    if (owner === undefined) throw new Error(`there is no directory ${data}; create it, for the service's account`)
+    if (owner === undefined)
+      throw new Error(`there is no directory ${data}; create it with the service's account as its owner`)
     if (!owner.isDirectory()) throw new Error(`${data} is not a directory`)
     const backup = openBackup(resolve(operand('FILE')), data)
     becomeOwner(owner, data)
@@ -40,7 +41,7 @@ export const restore = command({
       requireNoStore(data)
       const lock = await lockDirectory(data, lockMsMax)
       if (lock === undefined)
-        throw new Error(`the data directory ${data} is in use, by a service or another command; stop it first`)
+        throw new Error(`the data directory ${data} is in use by a service or another command; stop it first`)
       await restoreUnder(lock, location, backup).finally(lock.release)
       const { size } = statSync(dataFile(data))
       await print(`${dataFile(data)}: ${size} bytes, checked; the service can be started\n`)
@@ -51,7 +52,7 @@ export const restore = command({
 })
 
 async function restoreUnder(lock: DirectoryLock, location: Config, backup: Backup): Promise<void> {
-  // Another restore may have ended since the first look.
+  // Another restore may have finished since the first check.
   requireNoStore(location.data)
   return restoreCopy(location, lock, backup)
 }
@@ -63,7 +64,7 @@ function openBackup(file: string, data: string): Backup {
   if (isStaged && realpathSync(file).startsWith(`${realpathSync(staging)}/`)) {
     throw new Error(`${file} was left by an interrupted restore; restore the backup itself`)
   }
-  // A pipe would otherwise wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   const stats = fstatSync(descriptor)
   if (!stats.isFile()) throw new Error(`${file} is not a plain file, so it is not a backup`)
@@ -77,19 +78,19 @@ function requireNoStore(data: string): void {
   const link = lstatSync(topics, { throwIfNoEntry: false })
   const found = statSync(topics, { throwIfNoEntry: false })
   if (link !== undefined && found === undefined)
-    throw new Error(`${topics} is a symbolic link to something that does not exist: mount or create its target`)
+    throw new Error(`${topics} is a symbolic link whose target does not exist: mount or create the target`)
   if (found !== undefined && !found.isDirectory()) throw new Error(`${topics} is not a directory: move it away`)
   if (lstatSync(dataFile(data), { throwIfNoEntry: false }) === undefined) return
   throw new Error(
-    `there is already a store in ${data}, and a restore never replaces one; ` +
+    `${data} already contains a store, and a restore never replaces one; ` +
       `stop the service and move ${dataFile(data)} away first`,
   )
 }
 
-/** An error about missing rights, with whose they are: after `becomeOwner` that is not the person who reads it. */
+/** Adds the account to a permission error: after `becomeOwner` it is not the user's own. */
 function named(error: Error, data: string): Error {
   const { code } = (error.cause ?? error) as NodeJS.ErrnoException
   if (code !== 'EACCES' && code !== 'EPERM') return error
-  const rights = `a restore needs the rights of the owner of ${data}, and this is uid ${process.getuid?.()}`
-  return new Error(`${error.message}; ${rights}`, { cause: error })
+  const advice = `a restore must run as root or as the owner of ${data}, but it runs as uid ${process.getuid?.()}`
+  return new Error(`${error.message}; ${advice}`, { cause: error })
 }

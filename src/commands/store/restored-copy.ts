@@ -1,8 +1,8 @@
 /**
- * How the copy of a backup becomes the store of a data directory. Copy to a directory of its own, beside where the
- * store will be → flush → check all of it in a child process → rename → flush the directories. So a crash or a power cut
- * at any moment leaves either no store or the whole one. A copy that is not renamed is removed: at the end, by a signal
- * that ends the process, or, after a kill, by the next restore.
+ * Turns the copy of a backup into the store of a data directory: copy to a separate directory next to the store's → flush →
+ * check everything in a child process → rename → flush the directories. A crash or power cut at any time leaves either no
+ * store or a complete one. A copy that is not renamed is removed: at the end, by a terminating signal or, after a kill, by
+ * the next restore.
  */
 import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -27,14 +27,14 @@ export interface Backup {
   readonly bytes: number
 }
 
-/** A person or a service manager ends a command with these. */
+/** Signals by which a user or a service manager ends a command. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * Makes the copy the store of `location.data`, durably.
  *
  * @param lock the lock on the data directory, which the caller releases
- * @throws Error when the backup is not sound, the disk fails, or there is a store; it says whether one was restored
+ * @throws Error if the backup is damaged, the disk fails, or a store exists; the message tells whether one was restored
  */
 export async function restoreCopy(location: Config, lock: DirectoryLock, backup: Backup): Promise<void> {
   const { data } = location
@@ -57,7 +57,7 @@ export async function restoreCopy(location: Config, lock: DirectoryLock, backup:
       await stage(location, lock, backup)
       publish(data)
     })
-    const undone = `${dataFile(data)} is there, but a power cut may still undo it`
+    const undone = `${dataFile(data)} was restored, but a power cut may still undo it`
     await explained(undone, () => flush(directory))
   } finally {
     stopCleaning()
@@ -77,14 +77,14 @@ async function stage(location: Config, lock: DirectoryLock, backup: Backup): Pro
 }
 
 function publish(data: string): void {
-  // A lock file of a store that was moved away; nobody has it open, since we hold the directory's lock.
+  // The lock file of a store that was moved away. No process has it open because we hold the directory's lock.
   rmSync(join(dirname(dataFile(data)), 'lock.mdb'), { force: true })
   flush(data)
   if (!moveToNew(dataFile(stagingDirectory(data)), dataFile(data)))
-    throw new Error(`a store has since appeared in ${data}, and a restore never replaces one`)
+    throw new Error(`a store has appeared in ${data} in the meantime, and a restore never replaces one`)
 }
 
-/** Prefixes the error of failed work with its outcome. */
+/** Prefixes the errors of `work` with the outcome. */
 async function explained<T>(outcome: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -93,14 +93,14 @@ async function explained<T>(outcome: string, work: () => T | Promise<T>): Promis
   }
 }
 
-/** Lets a signal that ends the process call `clean` first. @returns a function that undoes this */
+/** Makes terminating signals call `clean` first. @returns a function that undoes this */
 function cleanWhenEnded(clean: () => void): () => void {
   const stop = (): void => {
     for (const signal of endingSignals) process.off(signal, end)
   }
   const end = (signal: NodeJS.Signals): void => {
     clean()
-    // Another listener, such as a monitoring agent's, would let the restore go on, and report its missing copy.
+    // With another listener, such as a monitoring agent's, the restore would continue and report its missing copy.
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   }
@@ -136,7 +136,7 @@ async function checkInChild(copy: Config, lock: DirectoryLock, file: string): Pr
     const { message } = error as Error
     const reason =
       error instanceof DamagedStore
-        ? `${file} is damaged: reading it crashed the process that did (${error.signal})`
+        ? `${file} is damaged: the process reading it crashed (${error.signal})`
         : message.replaceAll(dataFile(copy.data), file)
     throw new Error(reason, { cause: error })
   }
@@ -146,6 +146,6 @@ function removeIfEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // The store is in it, or something that others have put there.
+    // It contains the store, or files of other programs.
   }
 }

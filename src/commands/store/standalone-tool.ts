@@ -1,6 +1,6 @@
 /**
- * A tool's process while no service runs: a child of the command, which inherits the directory's lock and uses the same
- * protocol as a child of the service.
+ * The process of a tool if no service is running: a child of the command, which inherits the directory's lock and uses the
+ * same protocol as a child of the service.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -12,28 +12,28 @@ import { type Exit, nativeFaults, shortage } from '../../cluster/native-faults.j
 import type { Config } from '../../settings/config.js'
 import { dataFile } from '../../store/lmdb/environment/files.js'
 
-/** The tool runs in a child of the service or of the command. */
+/** A connection to a tool, which runs in a child of the service or of the command. */
 export interface Connection {
   readonly stream: Socket
-  /** The reason why the connection ended before the work did, for a user. */
+  /** The reason, for the user, why the connection ended before the work did. */
   whyEnded(): Promise<Error>
-  /** Stops the work, if it has not ended, and releases everything. */
+  /** Stops unfinished work, and releases everything. */
   close(): Promise<void>
 }
 
-/** Damaged files killed the process that read them. */
+/** Damaged files crashed the process that was reading them. */
 export class DamagedStore extends Error {
   constructor(
     data: string,
     readonly signal: string,
   ) {
     super(
-      `the store in ${data} is damaged: reading ${dataFile(data)} crashed the process that did (${signal}); replace it with a backup, with topicd restore`,
+      `the store in ${data} is damaged: the process reading ${dataFile(data)} crashed (${signal}); restore a backup with "topicd restore"`,
     )
   }
 }
 
-/** The time for a commit in flight and the closing of the store. */
+/** Allows for a commit in flight and for closing the store. */
 const closeMsMax = 15_000
 
 function endOf(child: ChildProcess): Promise<Exit & { readonly error?: Error }> {
@@ -44,21 +44,21 @@ function endOf(child: ChildProcess): Promise<Exit & { readonly error?: Error }> 
 }
 
 /**
- * Starts the process, which opens the store and begins its work.
+ * Starts the process, which opens the store and starts its work.
  *
- * @param lock on the data directory, released at the end; undefined for a store that needs none
+ * @param lock on the data directory, released at the end; undefined for a store that needs no lock
  */
 export function runAlone(config: Config, lock: DirectoryLock | undefined, work: ToolMessage): Connection {
   const script = fileURLToPath(new URL('../../cluster/tool/tool-process.js', import.meta.url))
-  // Its log, with the stack of any defect, goes to standard error. The last descriptor is the connection, a socket
-  // pair, and has the number `connectionDescriptor`.
+  // Its log, which contains the stack of any crash, goes to standard error. The last descriptor, number
+  // `connectionDescriptor`, is the connection: a socket pair.
   const stdio = ['ignore', 2, 'inherit', 'ipc', lock?.descriptor ?? 'ignore', 'pipe'] as const
   const child = fork(script, [], { stdio: [...stdio] })
   const ended = endOf(child)
   const stream = (child.stdio as readonly unknown[])[connectionDescriptor] as Socket
   stream.on('error', () => {})
   const messages: readonly ToTool[] = [{ kind: 'start', config }, { kind: 'open' }, work]
-  // Its first message is that it has loaded. Whether the store could be opened is reported on the connection.
+  // Its first message means that it has loaded. The connection reports whether the store could be opened.
   let isOpening = false
   child.once('message', () => {
     isOpening = true
@@ -76,7 +76,7 @@ export function runAlone(config: Config, lock: DirectoryLock | undefined, work: 
           `nothing was done: the process died before it opened the store (${reason})${shortage(end, ';')}`,
         )
       if (typeof signal === 'string' && nativeFaults.has(signal)) return new DamagedStore(config.data, signal)
-      return new Error(`the process that did the work died unexpectedly (${reason})`)
+      return new Error(`the process doing the work died unexpectedly (${reason})`)
     },
     async close() {
       stream.destroy()

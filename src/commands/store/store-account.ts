@@ -1,13 +1,13 @@
 /**
- * Drops root's rights permanently for those of the owner of a data directory: files that root creates there would keep
- * the service from opening its store, and root must not follow links that the owner has put there.
+ * Drops root privileges permanently to the owner of the data directory: files that root creates there would prevent the
+ * service from opening its store, and root must not follow links that the owner created there.
  */
 import { accessSync, constants, type Stats } from 'node:fs'
 
 /**
- * If this process is root's, it continues as the owner of the data directory.
+ * A root process continues as the owner of the data directory; other processes stay as they are.
  *
- * @throws Error when that account cannot read the program
+ * @throws Error if that account cannot read the program
  */
 export function becomeOwner({ uid, gid }: Stats, data: string): void {
   if (process.getuid?.() !== 0) return
@@ -18,7 +18,9 @@ export function becomeOwner({ uid, gid }: Stats, data: string): void {
     try {
       accessSync(program, constants.R_OK)
     } catch {
-      throw new Error(`uid ${uid}, which owns ${data}, cannot read ${program}: install the program where it can`)
+      throw new Error(
+        `uid ${uid}, which owns ${data}, cannot read ${program}: install the program where that account can read it`,
+      )
     }
   }
 }

@@ -1,8 +1,8 @@
 /**
- * How a command reaches a store: through the running service if there is one, since no other process may open the store
- * then; otherwise through a child process, under the directory's lock, as the account that owns the directory. The
- * protocol is the same. The command itself never opens the store, so it survives damaged files that kill the process
- * that reads them.
+ * A command's access to a store: through the running service if there is one, because no other process may open the store
+ * then; otherwise through a child process under the directory's lock, as the account that owns the directory. The
+ * protocol is the same. The command never opens the store itself, so it survives damaged files that crash the process
+ * reading them.
  */
 import { existsSync, lstatSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
@@ -30,40 +30,41 @@ const waitMs = 15_000
 
 const retryMs = 100
 
-/** There is no store, and nothing stands in the way of a new one. */
+/** There is no store, and a new one can be created. */
 export class MissingStore extends Error {}
 
-/** Not called for lines about progress. @param progress to be ended before anything else is shown on a terminal */
+/** Not called for progress lines. @param progress call its `end` before printing anything else to a terminal */
 type OnLine = (line: string, progress: Progress) => Promise<void> | void
 
 /**
- * After a change of API keys, every worker of this host's service uses it, or is named on standard error.
+ * Returns a function that sends requests about API keys. After a change, every worker of this host's service uses the new
+ * keys, or is named on standard error.
  *
  * @param creates allows creating a missing store, which is reported on standard error
- * @returns sends one request, and rejects with an Error when no response came
+ * @returns a function that rejects with an Error if no response arrives
  */
 export function requestsTo(location: Config, creates = false): SendKeyRequest {
   return async (request) => {
     const reached = await connectOrLock(location, creates)
     if ('service' in reached)
       return responseOf(parseResponse(request.command, await exchange(reached.service, nameOf(location), request)))
-    if (reached.isNew) complain(`there was no store in ${location.data}; a new one is created there`)
+    if (reached.isNew) complain(`there is no store in ${location.data}; creating one`)
     let line = ''
     await converse(runAlone(location, reached.lock, { kind: 'request', request }), (text) => void (line = text))
-    // Under the lock no service runs.
+    // While the lock is held, no service is running.
     if (reached.lock === undefined && request.command !== 'listKeys') await announceChange(location)
     return parseResponse(request.command, line).response
   }
 }
 
-/** Has the workers of this host's service, if one runs, load the keys of a store that it may share. */
+/** Makes the workers of this host's service, if it is running, reload the keys of a store that it may share. */
 async function announceChange(location: Config): Promise<void> {
   try {
     const service = await connectToControl(location.data)
     if (service === undefined) return
     responseOf(parseResponse('keysChanged', await exchange(service, nameOf(location), { command: 'keysChanged' })))
   } catch (error) {
-    complain(`${(error as Error).message}; if it has this store, its workers use the new keys within a second`)
+    complain(`${(error as Error).message}; if it uses this store, its workers use the new keys within a second`)
   }
 }
 
@@ -82,12 +83,12 @@ function responseOf<Command extends keyof Responses>({
 }
 
 /**
- * A `--data` that is given although the store is PostgreSQL is reported on standard error: the caller may have meant the
+ * If `--data` is given although the store is PostgreSQL, that is reported on standard error: the user may have meant the
  * store in that directory.
  *
- * @param onLine receives each line of the tool's answer, in order
- * @param size of the input, if it is known, for the progress
- * @throws UsageError for a wrong setting; Error with the tool's own message, or when the input cannot be read
+ * @param onLine receives each line of the tool's output, in order
+ * @param size of the input, for the progress bar; undefined if it is unknown
+ * @throws UsageError for an invalid setting; Error with the tool's own message, or if the input cannot be read
  */
 export async function runTool(
   given: GivenSettings,
@@ -107,7 +108,7 @@ export async function runTool(
   await converse(connection, onLine, input, size)
 }
 
-/** Exchanges lines with a tool until its last one, and closes the connection in any case. */
+/** Exchanges lines with a tool until its last one, and always closes the connection. */
 export async function converse(
   { stream, whyEnded, close }: Connection,
   onLine: OnLine,
@@ -116,7 +117,7 @@ export async function converse(
 ): Promise<void> {
   const progress = new Progress(size)
   let inputError: Error | undefined
-  // A broken connection destroys the input too, with an error of its own.
+  // A broken connection also destroys the input, with another error.
   input.on('error', (error) => {
     if (!stream.destroyed) inputError = error
   })
@@ -139,14 +140,14 @@ export async function converse(
   }
 }
 
-/** Yields complete lines until the connection ends, for any reason. */
+/** Yields complete lines until the connection closes, for any reason. */
 async function* linesOf(stream: Socket): AsyncGenerator<string> {
   try {
     for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) {
       yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
     }
   } catch {
-    // A broken connection has no last line: `converse` reports that.
+    // After a broken connection there is no last line, which `converse` reports.
   }
 }
 
@@ -158,23 +159,23 @@ function runInService(service: Socket, { data }: Config, work: ToolWork): Connec
     async whyEnded() {
       const running = await connectToControl(data)
       running?.destroy()
-      if (running === undefined) return new Error('the service stopped before the work was done')
+      if (running === undefined) return new Error('the service stopped before the work was complete')
       return new Error(
-        `the process that did the work died before it finished, while the service runs: see the service's log and the kernel's; if a fault such as SIGBUS killed it, the store in ${data} may be damaged`,
+        `the service's process doing the work died before it finished: see the logs of the service and the kernel; if a fault such as SIGBUS killed it, the store in ${data} may be damaged`,
       )
     },
     close: () => Promise.resolve(void service.destroy()),
   }
 }
 
-/** A connection to the running service, or the lock under which the store may be opened; a shared store needs none. */
+/** A connection to the running service, or the lock under which the store may be opened; a shared store needs no lock. */
 type Reached = { readonly service: Socket } | { readonly lock: DirectoryLock | undefined; readonly isNew: boolean }
 
 /**
- * Connects to the service or takes the lock. To take it, a process of root becomes one of the directory's owner, so that
- * what it creates there is the service's. Ends the process when the store is in use and no service responds.
+ * Connects to the service or takes the lock. A root process first becomes the directory's owner, so that the files it
+ * creates there belong to the service. If the store is in use and no service responds, the process exits.
  *
- * @throws Error, having changed nothing, when there is no store and `creates` is false
+ * @throws Error if there is no store and `creates` is false; nothing is changed
  */
 async function connectOrLock({ data, store }: Config, creates: boolean): Promise<Reached> {
   if (!isExclusive(store)) return { lock: undefined, isNew: false }
@@ -195,11 +196,11 @@ async function connectOrLock({ data, store }: Config, creates: boolean): Promise
   }
 }
 
-/** Why there is no store in a data directory that can be used; undefined when there is one. */
+/** Returns the reason why a data directory has no usable store; undefined if it has one. */
 function missing(data: string): Error | undefined {
   const needed = [
     [data, `there is no directory ${data}`],
-    [dataFile(data), `there is no store in ${data}, which would be the file ${dataFile(data)}`],
+    [dataFile(data), `there is no store in ${data} (no file ${dataFile(data)})`],
   ] as const
   for (const [path, problem] of needed) {
     try {
@@ -208,16 +209,16 @@ function missing(data: string): Error | undefined {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' && code !== 'ENOTDIR') {
         return new NothingDone(
-          `the data directory ${data} cannot be read: ${message}; run the command as its account, or as root`,
+          `the data directory ${data} cannot be read: ${message}; run this command as the service's user or as root`,
         )
       }
       const staging = stagingDirectory(data)
       if (existsSync(staging)) {
         return new NothingDone(
-          `there is no store in ${data}, since a restore was interrupted: run "topicd restore FILE --data ${data}" again; or delete ${staging} to start with an empty store`,
+          `there is no store in ${data} because a restore was interrupted: run "topicd restore FILE --data ${data}" again, or delete ${staging} to start with an empty store`,
         )
       }
-      return new MissingStore(`${problem}; --data or TOPICD_DATA names the data directory`)
+      return new MissingStore(`${problem}; set the data directory with --data or TOPICD_DATA`)
     }
   }
   return undefined

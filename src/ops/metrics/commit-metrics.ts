@@ -10,22 +10,17 @@ export interface CommitSources {
 
 export const commitTable: Table<CommitSources> = {
   topicd_topics_expired_total: counter('Topics removed by a REMOVAL policy.', ({ sweeper }) => sweeper?.removed),
-  topicd_unreadable_total: counter(
-    'Stored records that cannot be read, and were skipped, by kind.',
-    ({ sweeper, keyring }) => [
-      [{ kind: 'removal' }, sweeper?.unreadable ?? 0],
-      [{ kind: 'api_key' }, keyring?.unreadable ?? 0],
-    ],
-  ),
-  topicd_writes_total: counter('Writes given to the store.', ({ store }) => store.commits?.writes),
+  topicd_unreadable_total: counter('Unreadable stored records that were skipped, by kind.', ({ sweeper, keyring }) => [
+    [{ kind: 'removal' }, sweeper?.unreadable ?? 0],
+    [{ kind: 'api_key' }, keyring?.unreadable ?? 0],
+  ]),
+  topicd_writes_total: counter('Writes passed to the store.', ({ store }) => store.commits?.writes),
   topicd_writes_failed_total: counter('Writes whose commit failed.', ({ store }) => store.commits?.failed),
   // With LMDB a worker has no such writes, even while no writer runs.
   topicd_writes_in_flight: gauge('Writes waiting for their commit.', ({ store }) => store.commits?.inFlight ?? 0),
   topicd_commit_duration_seconds: histogram(
-    'Time that a commit took, from its first write until it was on disk.',
+    'Duration of commits, from the first write until all are on disk.',
     ({ store }) => store.commits?.seconds.read(),
   ),
-  topicd_commit_writes: histogram('Writes that one commit made durable together.', ({ store }) =>
-    store.commits?.batches.read(),
-  ),
+  topicd_commit_writes: histogram('Writes per commit.', ({ store }) => store.commits?.batches.read()),
 }

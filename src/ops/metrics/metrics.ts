@@ -89,7 +89,7 @@ export class Metrics {
       this.#ended = summed(metrics).getMetricsAsArray() as unknown as Metric[]
     } catch (error) {
       // A process of another build may use another report format; only its counts are lost.
-      this.options.log.error({ err: error }, 'the counts of a process that ended are lost')
+      this.options.log.error({ err: error }, 'the counts of a process that exited are lost')
     }
   }
 

@@ -32,10 +32,10 @@ export const processTable: Table<ProcessSources> = {
     ({ usage: { cpu } }) => cpu.user / 1e6 + cpu.system / 1e6,
   ),
   process_resident_memory_bytes: gauge(
-    'Resident memory of all processes; shared pages count in each.',
+    'Resident memory of all processes; shared pages are counted in each.',
     ({ usage }) => usage.memory.rss,
   ),
-  nodejs_heap_size_used_bytes: gauge('JavaScript heap in use, of all processes.', ({ usage }) => usage.memory.heapUsed),
+  nodejs_heap_size_used_bytes: gauge('JavaScript heap in use in all processes.', ({ usage }) => usage.memory.heapUsed),
 }
 
 export function readUsage(): Usage {

@@ -39,11 +39,11 @@ export interface ServiceSources extends ProcessSources {
 
 export const serviceTable: Table<ServiceSources> = {
   topicd_ready: gauge('Whether /readyz returns 200.', ({ ready }) => Number(ready())),
-  topicd_workers: gauge('Workers that serve.', ({ workers }) => workers.serving().length),
-  topicd_workers_by_version: gauge('Workers that serve, by the version of their build.', workersByVersion),
-  topicd_worker_restarts_total: counter('Workers started to replace one that died.', ({ workers }) => workers.restarts),
+  topicd_workers: gauge('Serving workers.', ({ workers }) => workers.serving().length),
+  topicd_workers_by_version: gauge('Serving workers by version of their build.', workersByVersion),
+  topicd_worker_restarts_total: counter('Workers started to replace dead ones.', ({ workers }) => workers.restarts),
   topicd_certificate_expiry_timestamp_seconds: gauge(
-    'When the certificate in use expires, in seconds since the epoch.',
+    'Expiry of the certificate in use, in seconds since the epoch.',
     ({ certificateExpiresMs }) => secondsOf(certificateExpiresMs()),
   ),
   topicd_writer_up: gauge(
@@ -54,13 +54,13 @@ export const serviceTable: Table<ServiceSources> = {
     'Whether a spare writer is loaded.',
     ({ writers }) => writers && Number(writers.hasSpare),
   ),
-  topicd_writer_restarts_total: counter('Writers started because one died.', ({ writers }) => writers?.restarts),
+  topicd_writer_restarts_total: counter('Writers started to replace dead ones.', ({ writers }) => writers?.restarts),
   topicd_config_last_reload_successful: gauge(
     'Whether the last reload succeeded; the start counts as the first.',
     ({ reload }) => Number(reload.successful),
   ),
   topicd_config_last_reload_success_timestamp_seconds: gauge(
-    'When settings last took effect, in seconds since the epoch.',
+    'Time when settings last took effect, in seconds since the epoch.',
     ({ reload }) => reload.successMs / 1000,
   ),
   topicd_build_info: gauge('Always 1; the labels are the versions of the primary and of Node.js.', () => [
@@ -68,9 +68,12 @@ export const serviceTable: Table<ServiceSources> = {
   ]),
   ...processTable,
   process_open_fds: gauge('Open file descriptors of the primary.', ({ usage }) => usage.descriptors.open),
-  process_max_fds: gauge('File descriptors that the primary may have open.', ({ usage }) => usage.descriptors.max),
+  process_max_fds: gauge(
+    'Maximum number of open file descriptors of the primary.',
+    ({ usage }) => usage.descriptors.max,
+  ),
   process_start_time_seconds: gauge(
-    'When the service was started, in seconds since the epoch.',
+    'Start time of the service, in seconds since the epoch.',
     () => performance.timeOrigin / 1000,
   ),
 }

@@ -33,66 +33,66 @@ const loopDelayWindow = 'over the last 15 s'
 
 const loopDelayGauge = (what: string, read: (loopDelay: LoopDelay) => number) =>
   gauge<WorkerSources>(
-    `How late timers were ${what} ${loopDelayWindow}, in the worst worker.`,
+    `Event-loop delay ${loopDelayWindow}, ${what}, in the slowest worker.`,
     ({ loopDelay }) => read(loopDelay),
     'max',
   )
 
 export const workerTable: Table<WorkerSources> = {
-  topicd_requests_total: counter('Requests answered, by route and status.', ({ counter }) =>
+  topicd_requests_total: counter('Responses by route and status.', ({ counter }) =>
     [...counter.routes].flatMap(([route, { statuses }]) =>
       [...statuses.entries()]
         .filter(([, count]) => count > 0)
         .map(([status, count]) => [{ route, status: String(status) }, count] as const),
     ),
   ),
-  topicd_request_duration_seconds: histogram('Time that a worker took to respond.', (sources) =>
+  topicd_request_duration_seconds: histogram('Time until the worker responded.', (sources) =>
     byRoute(sources, ({ seconds }) => seconds.read()),
   ),
   topicd_request_bytes_total: counter('Bytes of request bodies.', (sources) =>
     byRoute(sources, ({ bytesIn }) => bytesIn),
   ),
-  topicd_upload_bytes_total: counter('Bytes of uploads, line by line.', ({ server }) => server.uploads().bytes),
+  topicd_upload_bytes_total: counter('Bytes of uploads of lines.', ({ server }) => server.uploads().bytes),
   topicd_response_bytes_total: counter('Bytes of responses, without headers.', (sources) =>
     byRoute(sources, ({ bytesOut }) => bytesOut),
   ),
   topicd_rejected_total: counter(
-    'Requests and single operations refused, by error code, and connections closed without a response, by cause.',
+    'Requests and single operations rejected, by error code, and connections closed without a response, by cause.',
     ({ counter }) => [...counter.rejected].map(([cause, count]) => [{ cause }, count]),
   ),
   topicd_key_requests_total: counter(
-    `Requests answered, by API key name; all but the first ${keyNamesCountedMax} keys count as "other".`,
+    `Responses by API key name; all but the first ${keyNamesCountedMax} keys count as "other".`,
     ({ keyring }) => keyring.requests().map(([key, count]) => [{ key }, count]),
   ),
   ...commitTable,
   topicd_changes_deliveries_total: counter('Events sent to streams of changes.', ({ changes }) => changes.deliveries),
   topicd_changes_gone_total: counter(
-    'Tokens and streams refused with since_gone: the log did not go back far enough.',
+    'Tokens and streams rejected with since_gone because the log did not reach back far enough.',
     ({ changes }) => changes.goneTokens,
   ),
   topicd_changes_streams: gauge('Open streams of changes.', ({ changes }) => changes.streams),
-  topicd_changes_polls: gauge('Requests that may wait for a change.', ({ changes }) => changes.polls),
+  topicd_changes_polls: gauge('Long polls: requests that may wait for a change.', ({ changes }) => changes.polls),
   topicd_changes_listeners_max: gauge(
-    'Streams, and waiting polls, that all workers together accept.',
+    'Maximum number of streams, and of waiting polls, in all workers together.',
     ({ changes }) => changes.listenersMax,
   ),
   topicd_changes_behind: gauge(
-    'Streams whose clients have not been sent everything yet.',
+    'Streams that are behind: not all changes have been sent to the client.',
     ({ changes }) => changes.behind,
   ),
   topicd_connections: gauge('Open connections.', ({ server }) => server.connections()),
-  topicd_connections_max: gauge('Connections that all workers together accept.', connectionsAllowed),
+  topicd_connections_max: gauge('Maximum number of connections in all workers together.', connectionsAllowed),
   topicd_requests_waiting: gauge('Requests waiting for a response.', ({ server }) => server.waiting()),
-  topicd_uploads: gauge('Uploads that are being received.', ({ server }) => server.uploads().open),
-  topicd_event_loop_delay_p50_seconds: loopDelayGauge('in the median', ({ median }) => median),
-  topicd_event_loop_delay_p99_seconds: loopDelayGauge('at the 99th percentile', ({ p99 }) => p99),
-  topicd_event_loop_delay_max_seconds: loopDelayGauge('at most', ({ max }) => max),
+  topicd_uploads: gauge('Uploads in progress.', ({ server }) => server.uploads().open),
+  topicd_event_loop_delay_p50_seconds: loopDelayGauge('median', ({ median }) => median),
+  topicd_event_loop_delay_p99_seconds: loopDelayGauge('99th percentile', ({ p99 }) => p99),
+  topicd_event_loop_delay_max_seconds: loopDelayGauge('maximum', ({ max }) => max),
   topicd_worker_event_loop_delay_p99_seconds: gauge(
-    `How late timers of a worker were at the 99th percentile ${loopDelayWindow}.`,
+    `Event-loop delay of a worker ${loopDelayWindow}, 99th percentile.`,
     ({ loopDelay }) => ofProcess(loopDelay.p99),
   ),
   topicd_worker_open_fds: gauge('Open file descriptors of a worker.', ({ usage }) => ofProcess(usage.descriptors.open)),
-  topicd_worker_max_fds: gauge('File descriptors that a worker may have open.', ({ usage }) =>
+  topicd_worker_max_fds: gauge('Maximum number of open file descriptors of a worker.', ({ usage }) =>
     ofProcess(usage.descriptors.max),
   ),
   topicd_worker_resident_memory_bytes: gauge('Resident memory of a worker.', ({ usage }) =>
@@ -102,16 +102,16 @@ export const workerTable: Table<WorkerSources> = {
   topicd_topics: gauge('Topics stored.', ({ stored }) => stored?.topics),
   topicd_store_bytes: gauge('Size of the store.', ({ stored }) => stored?.bytes),
   topicd_last_backup_timestamp_seconds: gauge(
-    'When the last backup finished, in seconds since the epoch.',
+    'Time when the last backup finished, in seconds since the epoch.',
     ({ stored }) => secondsOf(stored?.backupMs),
   ),
-  topicd_changes_kept: gauge('Changes that the log has.', ({ stored }) => stored?.log?.changes),
+  topicd_changes_kept: gauge('Changes in the log.', ({ stored }) => stored?.log?.changes),
   topicd_changes_kept_seconds: gauge(
-    'How far back the log goes, in seconds.',
+    'Age of the oldest change in the log, in seconds.',
     ({ stored }) => stored?.log && Math.max(0, (Date.now() - stored.log.sinceMs) / 1000),
   ),
   topicd_changes_kept_min: gauge(
-    'Changes that the log is to keep; older ones are removed.',
+    'Configured number of changes to keep in the log; older ones are removed.',
     ({ stored, changesKeptMin }) => stored?.log && changesKeptMin,
   ),
 }

@@ -11,7 +11,7 @@ interface WriterSources extends CommitSources, ProcessSources {
 
 export const writerTable: Table<WriterSources> = {
   ...commitTable,
-  topicd_writer_frames_total: counter('Frames of writes that workers and tools have sent.', ({ frames }) => frames()),
+  topicd_writer_frames_total: counter('Frames of writes received from workers and tools.', ({ frames }) => frames()),
   topicd_writer_resident_memory_bytes: gauge('Resident memory of the writer.', ({ usage }) => usage.memory.rss),
   topicd_writer_open_fds: gauge('Open file descriptors of the writer.', ({ usage }) => usage.descriptors.open),
   topicd_disk_free_bytes: gauge(
@@ -19,7 +19,7 @@ export const writerTable: Table<WriterSources> = {
     ({ store }) => store.disk?.freeBytes() ?? 0,
   ),
   topicd_disk_free_bytes_min: gauge(
-    'With less free space, writes that add bytes are refused.',
+    'With less free space, writes that add bytes are rejected.',
     ({ store }) => store.disk?.freeBytesMin ?? 0,
   ),
   ...processTable,

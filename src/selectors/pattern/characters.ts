@@ -157,7 +157,7 @@ export class CharacterReader {
   }
 
   #member(from: number): number {
-    if (this.cursor.isAtEnd()) throw syntaxError('class without its closing "]"', from)
+    if (this.cursor.isAtEnd()) throw syntaxError('class without a closing "]"', from)
     const character = this.cursor.unit() === '\\' ? this.escaped() : this.cursor.takeCharacter()
     return character.codePointAt(0) as number
   }

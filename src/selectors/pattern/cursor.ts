@@ -22,7 +22,7 @@ export function unsupported(problem: string, at: number): PatternError {
 }
 
 export function notLinear(construct: string, at: number): PatternError {
-  return unsupported(`${construct}, which the linear-time engine lacks (\\Q…\\E quotes plain text)`, at)
+  return unsupported(`${construct}, which the linear-time engine does not support (\\Q…\\E quotes plain text)`, at)
 }
 
 export class Cursor {

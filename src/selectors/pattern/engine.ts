@@ -22,7 +22,8 @@ export function compileLinear(source: string, tail: string): Test | { readonly r
   try {
     return testOf(RE2JS.compile(`(${source})${tail}`, RE2JS.DOTALL))
   } catch (error) {
-    if (error instanceof RE2JSException) return { refusal: `the linear-time engine refuses it (${error.message})` }
+    if (error instanceof RE2JSException)
+      return { refusal: `the linear-time engine does not accept it (${error.message})` }
     throw error
   }
 }

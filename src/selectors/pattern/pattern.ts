@@ -55,14 +55,14 @@ export function readPattern(text: string, budget: Budget, scope: Scope = 'self')
   const { node, source } = withoutOuterAnchors(syntax)
   const end = scope === 'self' ? undefined : endIn(node)
   if (end !== undefined) {
-    const problem = `"${text.slice(end.from, end.to)}" where the pattern goes on`
+    const problem = `"${text.slice(end.from, end.to)}" before the end of the pattern`
     return { problem, at: end.from, refused: !isPlain(node) }
   }
   budget.remainingSize -= node.size
   if (budget.remainingSize < 0)
-    return { problem: 'the patterns of one selector are too large together', at: 0, refused: true }
+    return { problem: 'the patterns of this selector are too large in total', at: 0, refused: true }
   if (node.size > patternSizeMax) {
-    const problem = `size ${node.size} with repetitions expanded, where at most ${patternSizeMax} is allowed`
+    const problem = `size ${node.size} with repetitions expanded; the limit is ${patternSizeMax}`
     return { problem, at: 0, refused: true }
   }
   const parsed = { source, node, prefixes: prefixesOf(node, budget.planning) }

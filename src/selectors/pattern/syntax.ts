@@ -113,9 +113,9 @@ class SyntaxReader {
     const min = Number(least)
     const max = comma === undefined ? min : most === undefined ? Infinity : Number(most)
     if (min > repeatMax || (max !== Infinity && max > repeatMax)) {
-      throw unsupported(`repetition ${repetition}, where at most ${repeatMax} is allowed`, from)
+      throw unsupported(`repetition ${repetition}; the limit is ${repeatMax}`, from)
     }
-    if (min > max) throw syntaxError(`repetition ${repetition} with its bounds in the wrong order`, from)
+    if (min > max) throw syntaxError(`repetition ${repetition} with its bounds in reverse order`, from)
     return { min, max }
   }
 

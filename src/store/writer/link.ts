@@ -190,7 +190,7 @@ export class WriterLink implements Writing {
     const version = from.uint32()
     if (version !== protocolVersion) {
       // No compatible writer will appear.
-      const reason = `the writer speaks version ${version} of their protocol, and this process ${protocolVersion}: restart the service`
+      const reason = `the writer uses version ${version} of their protocol, but this process uses ${protocolVersion}: restart the service`
       socket.destroy()
       this.#isClosed = true
       this.#rejectAll(this.#session.giveUpAll(reason))
@@ -243,5 +243,5 @@ export class WriterLink implements Writing {
 function settle({ type, resolve, reject }: Caller, outcome: Outcome): void {
   if (outcome instanceof Error) reject(outcome)
   else if (typeof outcome === type) resolve(outcome)
-  else reject(new Error('the writer answered another request'))
+  else reject(new Error('the writer responded to another request'))
 }

@@ -30,7 +30,7 @@ interface RemovalProblem {
 export function parseRemoval(text: string, parenthesesMax = removalParenthesesMax): RemovalPolicy | RemovalProblem {
   const bytes = Buffer.byteLength(text)
   if (bytes > removalBytesMax) {
-    return { problem: `is ${bytes} bytes of UTF-8; at most ${removalBytesMax} are allowed` }
+    return { problem: `has ${bytes} bytes of UTF-8; the limit is ${removalBytesMax}` }
   }
   const parser = new RemovalParser(text, parenthesesMax)
   return parser.policy() ?? { problem: parser.problem }
@@ -145,10 +145,10 @@ class RemovalParser {
 
   #operand(depth: number): RemovalCondition | undefined {
     if (depth === removalDepthMax && this.#token === '(') {
-      return this.#wrong(`parentheses may be nested at most ${removalDepthMax} deep`)
+      return this.#wrong(`parentheses must not be nested more than ${removalDepthMax} deep`)
     }
     if (this.#parenthesesCount === this.parenthesesMax && this.#token === '(') {
-      return this.#wrong(`at most ${removalParenthesesMax} pairs of parentheses are allowed`)
+      return this.#wrong(`there are more than ${removalParenthesesMax} pairs of parentheses`)
     }
     if (this.#take('(')) {
       this.#parenthesesCount++
@@ -157,7 +157,7 @@ class RemovalParser {
       return this.#expected('"and", "or" or ")"')
     }
     if (this.#conditionCount === removalConditionsMax && this.#isWord) {
-      return this.#wrong(`at most ${removalConditionsMax} conditions are allowed`)
+      return this.#wrong(`there are more than ${removalConditionsMax} conditions`)
     }
     this.#conditionCount++
     if (this.#take('time')) return this.#timeAfter()
@@ -195,7 +195,7 @@ class RemovalParser {
     const periodMs = parsePeriod(this.#token)
     if (periodMs === undefined) return this.#expected('a period such as 30s, 10m, 12h or 7d')
     if (periodMs === 0 || periodMs > removalPeriodMsMax) {
-      return this.#wrong(`a period is at least 1s and at most ${removalPeriodMsMax / dayMs}d`)
+      return this.#wrong(`a period must be from 1s to ${removalPeriodMsMax / dayMs}d`)
     }
     this.#advance()
     return periodMs
@@ -207,7 +207,7 @@ class RemovalParser {
 
   #unsupported(): undefined {
     return this.#wrong(
-      'conditions on sessions and subscriptions are not supported here, only "time after" and "no updates for"',
+      'conditions on sessions and subscriptions are not supported; use "time after" or "no updates for"',
     )
   }
 
@@ -225,7 +225,7 @@ class RemovalParser {
     const found = this.#isAtEnd ? 'at the end' : `near ${excerpt(rest)}`
     const broken = isUnclosed
       ? 'the quote is not closed'
-      : 'within quotes, a backslash is written \\\\; \\ escapes only quotes and backslashes'
+      : 'within quotes, write a backslash as \\\\; \\ escapes only quotes and backslashes'
     this.problem = `has a syntax error at character ${character}, ${found}: ${isBroken ? broken : reason}`
     return undefined
   }

@@ -147,7 +147,7 @@ export class KilledService {
   /** Counts log messages of the service. Nothing here breaks its commits, but lmdb occasionally fails one. */
   #countInLog(): void {
     const count = (wanted: string): number => this.service.log.filter(({ msg }) => msg === wanted).length
-    this.#commitsFailed += count('commit failed; the writer ends')
+    this.#commitsFailed += count('commit failed; the writer exits')
     const done = count('rolling restart done')
     this.#restartsDone += done
     this.#restartsBrokenOff += count('rolling restart') - done

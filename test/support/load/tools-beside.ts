@@ -18,7 +18,7 @@ const deaths = [
   /: the service stopped before the work was complete\n$/,
   /: the service that uses \S+ did not respond\n$/,
   nobody,
-  /: the process that did the work died before it finished, while the service runs: /,
+  /: the service's process doing the work died before it finished: /,
 ]
 
 const everywhere = ['keys', 'check', 'export'] as const

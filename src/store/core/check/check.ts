@@ -117,7 +117,7 @@ class Checker {
     if (parsePath(path) !== path) this.report(`topic "${path}": the key is not a valid path`)
     if (topic === undefined) return
     const { type, item, version } = topic
-    if (item === undefined) this.report(`topic "${path}": it has no item of its type, ${type}`)
+    if (item === undefined) this.report(`topic "${path}": it has no item of type ${type}`)
     else {
       this.#seen[type]++
       this.#log.noteVersion(path, version)
@@ -184,7 +184,7 @@ class Checker {
     for (const kind of Object.keys(words) as (keyof Records)[]) {
       const isUnsure = this.#hasUnreadable && (kind === 'updates' || kind === 'due')
       if (this.#seen[kind] === stated[kind] || isUnsure) continue
-      this.report(`there are ${stated[kind]} ${words[kind]}, but ${this.#seen[kind]} were found where they belong`)
+      this.report(`there are ${stated[kind]} ${words[kind]}, but ${this.#seen[kind]} were found in their places`)
     }
   }
 }
@@ -198,7 +198,7 @@ const words: Readonly<Record<keyof Records, string>> = {
   due: 'due entries',
   changes: 'records of the log',
   keys: 'API keys',
-  keyUses: 'times of use of API keys',
+  keyUses: 'last-use times of API keys',
 }
 
 /** The fault, as the end of a sentence; undefined if the item is sound. */
@@ -231,5 +231,5 @@ function clauseProblem({ selector }: RemovalPolicy, planOf: PlanOf): string | un
   if (selector === undefined) return undefined
   const plan = planOf(selector)
   if (!('problem' in plan)) return undefined
-  return `the remove clause of its REMOVAL removes nothing, since its selector ${plan.problem}; remove the topic, and add it with another`
+  return `the remove clause of its REMOVAL removes nothing because its selector ${plan.problem}; remove the topic and add it with another selector`
 }

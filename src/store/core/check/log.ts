@@ -43,7 +43,7 @@ export class LogCheck {
       this.#first ??= this.#last
       return true
     })
-    if (this.#last === undefined) this.report('the log has no record, so the last version is not known')
+    if (this.#last === undefined) this.report('the log has no record, so the last version is unknown')
     return count
   }
 
@@ -78,7 +78,9 @@ export class LogCheck {
       return true
     })
     for (const [key, version] of expected)
-      this.report(`item at "${pathOfKeyText(key)}": its version is ${version}, but the log has no such change of it`)
+      this.report(
+        `item at "${pathOfKeyText(key)}": its version is ${version}, but the log does not contain that change`,
+      )
     expected.clear()
   }
 
@@ -112,5 +114,5 @@ function positionProblem(
   if (last === undefined) return undefined
   if (version <= last.version) return outOfOrder
   if (total === last.total + changes) return undefined
-  return `it counts ${total} changes, but those before it and its own are ${last.total + changes}`
+  return `it counts ${total} changes in total, but there are ${last.total + changes}`
 }

@@ -137,7 +137,7 @@ export class LogReads implements ChangeReader {
   #report({ version }: LogRecord): void {
     if (this.#reported.has(version) || this.#reported.size === unreadableNamedMax) return
     this.#reported.add(version)
-    const followers = 'whatever follows the log starts over behind it'
+    const followers = 'clients that follow the log start over after it'
     this.onUnreadable(new Error(`record ${version} of the log: its keys cannot be read; ${followers}`))
   }
 

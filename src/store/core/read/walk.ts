@@ -60,7 +60,7 @@ export async function* walk(
   if (coversAll(plan)) lost += Math.abs((snapshot.stated?.topics ?? visited) - visited)
   if (lost === 0) return
   const topics = `${lost} ${lost === 1 ? 'topic' : 'topics'}${firstLost === undefined ? '' : `, the first at "${firstLost}",`}`
-  throw damaged(`${topics} could not be read; all others were`)
+  throw damaged(`${topics} could not be read; all others could`)
 }
 
 function coversAll({ ranges, matcher }: Plan): boolean {

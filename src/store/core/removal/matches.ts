@@ -57,7 +57,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
         const batch = this.#lastBatch.then(() => this.write(removals))
         this.#lastBatch = batch.catch(() => 0)
         const result = await batch
-        assert(!isRefused(result), 'no removal without a constraint is refused')
+        assert(!isRefused(result), 'a removal without a constraint is never rejected')
         removed += result.filter((outcome) => outcome === 'removed').length
       }
       left = next === undefined ? [] : rangesFrom(left, next)

@@ -205,7 +205,7 @@ function transact(root: RootDatabase, callback: () => void): void {
   root.transactionSync(() => {
     // If lmdb cannot start a transaction, it continues without one. Its types do not declare `env`.
     const { env } = root as unknown as { readonly env: { getWriteTxnId(): number } }
-    if (env.getWriteTxnId() === 0) throw new Error('no transaction could be begun')
+    if (env.getWriteTxnId() === 0) throw new Error('no transaction could be started')
     callback()
   })
 }
@@ -217,8 +217,8 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boole
   if (version === undefined && !readOnly && meta.getCount({ limit: 1 }) === 0) return true
   const advice =
     version !== undefined && version > formatVersion
-      ? `of a newer topicd, but this one supports format ${formatVersion}: run the newer one, or restore a backup from before the upgrade`
-      : `of a build before 1.0.0, but this one supports format ${formatVersion}: export it with that build, and import it here`
+      ? `from a newer topicd, but this one supports format ${formatVersion}: run the newer one, or restore a backup from before the upgrade`
+      : `from a build before 1.0.0, but this one supports format ${formatVersion}: export its topics with that build, and import them here`
   throw new StoreUnusable(`${file} has the format ${version ?? 0} ${advice}`)
 }
 

@@ -25,7 +25,7 @@ export function freeBytes(directory: string): number {
 export function requireSpace(directory: string, bytes: number, freeBytesMin: number, taken = String(bytes)): void {
   const free = freeBytes(directory)
   if (free >= bytes + freeBytesMin) return
-  throw new Error(`${directory} has ${free} bytes free; the backup takes ${taken}, and ${freeBytesMin} must stay free`)
+  throw new Error(`${directory} has ${free} bytes free; the backup needs ${taken}, and ${freeBytesMin} must stay free`)
 }
 
 /** Waits until a file, or a directory's list of names, is on disk. */

@@ -58,7 +58,7 @@ export function examine(file: string): boolean {
     return true
   }
   const put = isBlank
-    ? 'If nothing was ever stored here, as after an interrupted first start, remove the file; otherwise put'
+    ? 'If nothing was ever stored here (after an interrupted first start), remove the file. Otherwise put'
     : 'Put'
   throw new StoreUnusable(
     `${file} ${problem}. ${put} a backup in its place: move the damaged file away, and run ` +
@@ -79,9 +79,7 @@ function isUsable(file: string): boolean {
   }
   const stats = statSync(file, { throwIfNoEntry: false })
   if (stats === undefined)
-    throw new StoreUnusable(
-      `${file} is a symbolic link to something that does not exist: mount or restore what it leads to`,
-    )
+    throw new StoreUnusable(`${file} is a symbolic link whose target does not exist: mount or restore the target`)
   if (!stats.isFile())
     throw new StoreUnusable(`${file} is ${stats.isDirectory() ? 'a directory' : 'not a plain file'}: move it away`)
   requireAccess(file, constants.R_OK | constants.W_OK, 'read and write it')
@@ -108,7 +106,7 @@ function requireNoRestore(data: string): void {
   const staging = stagingDirectory(data)
   if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return
   throw new StoreUnusable(
-    `a restore in ${data} was interrupted: run "topicd restore FILE --data ${data}" again; or delete ${staging} to start with an empty store`,
+    `a restore in ${data} was interrupted: run "topicd restore FILE --data ${data}" again, or delete ${staging} to start with an empty store`,
   )
 }
 
@@ -175,7 +173,7 @@ function latestMeta(read: ReadAt, size: number): Meta | string {
   if (version !== dataVersion) return `has LMDB's data format ${version}; this program reads format ${dataVersion}`
   const isPowerOfTwo = (pageSize & (pageSize - 1)) === 0
   if (!isPowerOfTwo || pageSize < pageBytesMin || pageSize > pageBytesMax)
-    return `is damaged: it gives its page size as ${pageSize}`
+    return `is damaged: it states a page size of ${pageSize}`
   if (size < metaPages * pageSize) return `is damaged: it ends after ${size} bytes, before its second page is complete`
   const second = readMeta(read, pageSize)
   if (second?.version !== version || second.pageSize !== pageSize)
@@ -195,12 +193,12 @@ function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | und
     const below = root === mainRoot && page?.isLeaf === true ? page.nodes.flatMap((node) => rootOfNode(node) ?? []) : []
     const lost = page === undefined ? root : below.find((each) => readTreePage(read, each, pageSize) === undefined)
     if (lost !== undefined)
-      return `is damaged: page ${lost} should be the root of a tree, and is not (${sizeOf(size, pageSize)})`
+      return `is damaged: page ${lost} is not the root of a tree, as it should be (${sizeOf(size, pageSize)})`
   }
   const pages = Math.floor(size / pageSize)
   const missing = lastPage + 1 - pages
   if (missing <= 0 || freePagesFrom(read, meta, pages) === missing) return undefined
-  return `is truncated: it has ${sizeOf(size, pageSize)}, and pages up to ${lastPage} are in use`
+  return `is truncated: it has ${sizeOf(size, pageSize)}, but pages up to ${lastPage} are in use`
 }
 
 function sizeOf(size: number, pageSize: number): string {

@@ -41,7 +41,7 @@ export async function backup(
   if (existsSync(file)) throw taken(file)
   const directory = dirname(file)
   if (!existsSync(directory))
-    throw new Error(`there is no directory ${directory}, or none that the process that makes the backup can see`)
+    throw new Error(`there is no directory ${directory}, or the process that writes the backup cannot see it`)
   requireSpace(directory, bytesUsed, freeBytesMin, `about ${bytesUsed}`)
   const partial = `${file}.partial`
   makeDirectory(partial)
@@ -93,7 +93,7 @@ async function watchedCopy(
         const free = freeBytes(dirname(copied))
         if (free < freeBytesMin)
           throw new Error(
-            `only ${free} bytes are left on its disk, and ${freeBytesMin} must stay free; the backup was stopped`,
+            `the backup was stopped: only ${free} bytes are free on its disk, and ${freeBytesMin} must stay free`,
           )
       } catch (error) {
         reject(error as Error)
@@ -111,7 +111,7 @@ function makeDirectory(partial: string): void {
     throw new Error(
       code === 'EEXIST'
         ? `${partial} already exists: it belongs to a backup that is running or was killed; if it was killed, delete it`
-        : `${partial} cannot be created by the process that makes the backup (the service's, while it runs): ${message}`,
+        : `${partial} cannot be created by the process that writes the backup (the service's, if it runs): ${message}`,
     )
   }
 }

@@ -13,10 +13,11 @@ const quotedName = /"([^"]+)"/
 /** Causes that share the SQLSTATE 28000. */
 const refusals: readonly (readonly [RegExp, (name: string) => string])[] = [
   [/^role ".*" does not exist/, (role) => `"createuser --pwprompt ${role}" creates it`],
-  [/pg_hba\.conf/, () => 'add a line for this host, role and database to pg_hba.conf there, and reload the server'],
+  [/pg_hba\.conf/, () => 'add a line for this host, role and database to pg_hba.conf on the server, and reload it'],
   [
     /^Peer authentication/,
-    (role) => `through a socket, only the account ${role} can use this role; use the address 127.0.0.1 and a password`,
+    (role) =>
+      `through a socket, only the system user ${role} can use this role; use the address 127.0.0.1 and a password`,
   ],
 ]
 

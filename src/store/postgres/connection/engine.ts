@@ -98,7 +98,7 @@ export class Engine {
   #requireCurrent(session: Session): Session {
     if (!this.isCurrent(session)) {
       session.destroy()
-      throw new Error(`its timeline is ${session.timeline}, and a primary with timeline ${this.#timeline} was seen`)
+      throw new Error(`its timeline is ${session.timeline}, but a primary with timeline ${this.#timeline} was seen`)
     }
     if (session.timeline > this.#timeline) {
       this.#timeline = session.timeline
@@ -163,7 +163,7 @@ function failureOf(errors: readonly Error[]): StoreError {
   // A missing password is an error of pg itself, without a code.
   const refusal = errors.find((error) => refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: '))
   if (refusal !== undefined)
-    return new Refused('unavailable', `the PostgreSQL server refuses access: ${explained(refusal)}`, {
+    return new Refused('unavailable', `the PostgreSQL server denies access: ${explained(refusal)}`, {
       cause: refusal,
     })
   const onlyStandbys = errors.every((error): boolean => error instanceof Standby)

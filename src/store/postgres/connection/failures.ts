@@ -64,7 +64,7 @@ export function writeFailure(error: unknown, meaning: Meaning): unknown {
     case 'unavailable':
       return new StoreError(meaning, message, { cause: error })
     case 'lost': {
-      const reason = error instanceof Warned ? message : `the PostgreSQL server was lost: ${message}`
+      const reason = error instanceof Warned ? message : `the connection to the PostgreSQL server was lost: ${message}`
       return new StoreError('unknown_outcome', reason, { cause: error })
     }
     case 'stale':
