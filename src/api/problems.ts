@@ -41,7 +41,7 @@ const table = {
   forbidden_path: [403, 'This API key may not access topics outside its subtrees.'],
   cross_origin: [
     403,
-    'Only the console may send this request, but it comes from a page of another origin; a proxy must not change the header "host".',
+    'Only the console may send this request, not a page of another origin; a proxy must not change the header "host".',
     'console',
   ],
   unknown_route: [404, 'Unknown route; the routes are {allowed}.'],
@@ -59,7 +59,7 @@ const table = {
   ],
   unsatisfied_constraint: [
     409,
-    'Constraint not satisfied: there is {found} at the path "{path}"; nothing was changed.',
+    'Constraint not satisfied: at the path "{path}" there is {found}; nothing was changed.',
   ],
   key_conflict: [409, 'Nothing was changed: {problem}.', 'console'],
   since_gone: [410, 'The changes after this token are no longer available; start over without "since".'],

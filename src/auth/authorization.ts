@@ -15,11 +15,13 @@ export function tokenOf(authorization: string): string | undefined {
 
 /** Describes a header without a known token, as a clause that follows "but". Never contains any part of a token. */
 export function describeAuthorization(authorization: string): string {
-  if (authorization === '') return 'there is no such header'
+  if (authorization === '') return 'there is no authorization header'
   if (tokenOf(authorization) !== undefined) return 'its token is unknown'
   const [, alone] = schemeAlone.exec(authorization) ?? []
   if (alone !== undefined) return `no token follows "${alone}"`
   const [, scheme] = otherScheme.exec(authorization) ?? []
   if (scheme === undefined) return 'the header contains something else'
-  return /^(apikey|bearer)$/i.test(scheme) ? `more than a token follows "${scheme}"` : `its scheme is "${scheme}"`
+  return /^(apikey|bearer)$/i.test(scheme)
+    ? `more than a token follows "${scheme}"`
+    : `the scheme of the header is "${scheme}"`
 }

@@ -117,7 +117,7 @@ class SelectorReader {
         return this.#problem(
           `begins with "${first}"`,
           from,
-          'it must begin with >, ?, *, # or a path; put > before a path that begins with another character',
+          'write >, ?, *, # or a path here, and put > before a path that starts with such a character',
         )
       default:
         return this.#path(from, to)

@@ -66,7 +66,7 @@ function planNew(text: string, budget: PlanningBudget): Plan | SelectorProblem {
   } catch (error) {
     if (!(error instanceof TooCostly)) throw error
     if (!isWhole) return tooCostlyTogether
-    const problem = `exceeds the planning limit of ${planningUnitsMax} units at ${error.message}`
+    const problem = `exceeds the planning limit of ${planningUnitsMax} units, reached at ${error.message}`
     return remember(text, { problem }, planningUnitsMax, 0)
   }
 }

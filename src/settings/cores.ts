@@ -33,7 +33,7 @@ function numbersOf(list: string): number[] {
   })
 }
 
-/** The smallest quota that applies, in cores, such as 1.5; Infinity if there is none. */
+/** The smallest quota that applies, in cores, such as 1.5; Infinity without a quota. */
 function quotaOf(root: string): number {
   const paths = groupPaths(linesOf(join(root, 'proc/self/cgroup')))
   const mounts = linesOf(join(root, 'proc/self/mountinfo')).flatMap((line) => mountOf(line, paths))

@@ -1,6 +1,6 @@
 /**
  * The tool behind `topicd export`: one line of JSON per topic, in tree order and from one consistent snapshot. Values keep
- * the text in which they were sent. On request, API keys come first, without their tokens, which are not stored.
+ * the text in which they were sent. On request, API keys precede the topics, without their tokens, which are not stored.
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *

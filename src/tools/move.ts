@@ -109,7 +109,7 @@ class Move {
     return operations.length
   }
 
-  /** Skips topics whose old topic has changed since it was read. @returns the number of topics written */
+  /** Skips topics whose old topic changed after it was read. @returns the number of topics written */
   async #replace(operations: readonly WriteOperation[]): Promise<number> {
     const steps = operations.map((operation) => this.#stepsOf(operation))
     const result = await this.store.write(steps.flat())

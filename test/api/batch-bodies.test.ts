@@ -127,7 +127,7 @@ await overStores(t, async (t, { post }) => {
     refuses(t, await post('batch', `[${remove}]`), 400, 'invalid_body', 'an array')
     refuses(t, await post('batch', 'null'), 400, 'invalid_body', 'null')
     const more = await post('batch', `{"operations":[${remove}],"path":"f"}`)
-    refuses(t, more, 400, 'unknown_parameter', 'another member', '"path"', 'allowed are "atomic", "operations"')
+    refuses(t, more, 400, 'unknown_parameter', 'another member', '"path"', 'allowed parameters: "atomic", "operations"')
     for (const name of ['operations', 'operati\\u006fns']) {
       const twice = await post('batch', `{"operations":[${remove}],"${name}":[${remove}]}`)
       refuses(t, twice, 400, 'duplicate_parameter', name, '"operations"')

@@ -67,10 +67,10 @@ await overStores(
         }),
         ...Object.keys(JSON.parse(`${accepted[route]}}`) as object).map((name): Row => {
           const misspelt = `${accepted[route].replace(`"${name}"`, `"${name}x"`)}}`
-          return [route, misspelt, 'unknown_parameter', `"${name}x"`, `allowed are ${allowedNames[route]}.`]
+          return [route, misspelt, 'unknown_parameter', `"${name}x"`, `allowed parameters: ${allowedNames[route]}.`]
         }),
       ]),
-      ['add', '{"path":"a","a \\"b\\".c":1}', 'unknown_parameter', 'Parameter "a \\"b\\".c" is'],
+      ['add', '{"path":"a","a \\"b\\".c":1}', 'unknown_parameter', 'Unknown parameter "a \\"b\\".c"'],
     ])
 
     await post('addAndSet', { path: 'a', value: 1 })
@@ -145,7 +145,7 @@ await overStores(
         ['fetch', `{"selector":">a", "s\\u0069ze" : ${size} }`, page],
       ]),
       ...wrongSizes.flatMap((size): Row[] => {
-        const found = `is the number ${size.length > 40 ? `${size.slice(0, 40)}…` : size}; an integer from 1 to 1000`
+        const found = `an integer from 1 to 1000, not the number ${size.length > 40 ? `${size.slice(0, 40)}…` : size}`
         return ['"selector":">a","size"', '"path":"a","size"', '"selector":">a","s\\u0069ze"'].map((members) => {
           return ['fetch', `{${members}:${size}}`, 'invalid_parameter', '"size"', found]
         })
@@ -194,7 +194,7 @@ await overStores(
 t.test('a line of an import is rejected for the same faults', (t) => {
   const lines: readonly (readonly [line: string, problem: RegExp])[] = [
     ['{"path":"a","properties":{"a":"1","\\u0061":"1"}}', /Property "a" appears more than once/],
-    [`{"path":"a","value":${arrays(1001)}}`, /Parameter "value" is nested more than 1000 levels/],
+    [`{"path":"a","value":${arrays(1001)}}`, /Parameter "value" must not be nested more than 1000 levels/],
     ['{"path":"a","path":"b"}', /Parameter "path" appears more than once/],
     ['{"path":"a","valu":1}', /Unknown parameter "valu"; allowed parameters: "path", "properties", "type", "value"/],
     ['{"path":"a",}', /It is not valid JSON: found "}" at byte 13, expected a member name in double quotes\./],

@@ -66,7 +66,11 @@ const families: readonly Family[] = [
   ...perRoute,
   batchOf('many properties', many(64)),
   batchOf('properties with distinct names', otherNames),
-  batchOf('properties that end with a number', [...many(63), '"x":0'], 'Parameter "properties.x" is the number 0'),
+  batchOf(
+    'properties that end with a number',
+    [...many(63), '"x":0'],
+    'Parameter "properties.x" must be a string, not the number 0',
+  ),
   batchOf('long REMOVALs', [removal('no updates for 10m after 5m'), `"m":"${'x'.repeat(540)}"`]),
   batchOf('REMOVALs of dates', [dates, `"m":"${'x'.repeat(250)}"`]),
   batchOf('REMOVALs of many parentheses', [parentheses, `"m":"${'x'.repeat(480)}"`]),
@@ -75,7 +79,7 @@ const families: readonly Family[] = [
     return ['a constraint of many members', route, `${start}"constraint":{`, '"m#":0', '}}', refusal]
   }),
   ...['[{},#]', '[{"k#":1},1]', '1.5'].map((piece): Family => {
-    const refusal = 'is an array; a string is allowed'
+    const refusal = 'must be a string, not an array'
     return [`a property of many ${piece}`, 'add', '{"path":"a","properties":{"A":[', piece, ']}}', refusal]
   }),
   ['names of escapes', 'set', '{', '"\\u0061":#', '}', 'a'],
@@ -90,7 +94,7 @@ const families: readonly Family[] = [
   ...['\\n', '\\"', `${'\\'.repeat(9998)}\\"`].map((piece): Family => {
     return [`a string of ${piece.slice(-4)}`, 'set', '{"path":"a","value":"', piece, '\\x"}', 'found "x"']
   }),
-  ['too many operations', 'batch', '{"operations":[', '{}', ']}', 'an array of 1 to 1000 operations is allowed'],
+  ['too many operations', 'batch', '{"operations":[', '{}', ']}', 'must be an array of 1 to 1000 operations'],
   [
     'one operation of unknown members',
     'batch',

@@ -93,10 +93,10 @@ await overStores(t, async (t, server) => {
     const second = await limited.does({ op: 'create', name: 'second-admin', allow: ['fetch', 'admin'] })
     const through = new Console(server, second.token ?? '')
     for (const [from, body, what] of [
-      [limited, { op: 'create', name: 'more', allow: ['set', 'remove'] }, 'the right remove'],
+      [limited, { op: 'create', name: 'more', allow: ['set', 'remove'] }, 'the permission remove'],
       [limited, { op: 'create', name: 'more', expires: '2d' }, 'a later expiry'],
       [limited, { op: 'create', name: 'more', rate: 51 }, 'a higher rate'],
-      [through, { op: 'create', name: 'more', allow: ['set'] }, 'the right set'],
+      [through, { op: 'create', name: 'more', allow: ['set'] }, 'the permission set'],
       [limited, { op: 'rotate', name: 'reader' }, 'expiry'],
       [limited, { op: 'revoke', name: 'reader' }, 'expiry'],
       [through, { op: 'rotate', name: 'limited' }, 'rotate'],
@@ -133,7 +133,7 @@ await overStores(t, async (t, server) => {
     for (const [op, name, what] of [
       ['rotate', 'turned', 'no API key named "turned"'],
       ['rotate', 'gone', 'expired at'],
-      ['create', 'reader', 'already an API key named "reader"'],
+      ['create', 'reader', 'an API key named "reader" already exists'],
     ] as const)
       refuses(t, await full.send({ op, name }), 409, 'key_conflict', name, what)
   })

@@ -231,7 +231,7 @@ await overStores(t, async (t, server) => {
     refuses(t, twice, 400, 'duplicate_parameter', 'two constraints', '"constraint"')
     for (const more of ['', ',"dry_run":true']) {
       const answer = await post('remove', `{"selector":"*t//","constraint":{"value":1}${more}}`)
-      refuses(t, answer, 400, 'invalid_parameter', 'with a selector', '"constraint"', 'a constraint on one "path" only')
+      refuses(t, answer, 400, 'invalid_parameter', 'with a selector', '"constraint"', 'requires "path"')
     }
     const fetched = await post('fetch', { path: 't', constraint: { value: 1 } })
     refuses(t, fetched, 400, 'unknown_parameter', 'a fetch takes no constraint', '"constraint"')

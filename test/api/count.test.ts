@@ -34,7 +34,11 @@ await overStores(t, async (t, { post, addKey }) => {
     answers(t, post, [
       [...count({ path: 'a' }), 'invalid_parameter', '"count"'],
       ...Object.entries({ ...ofPages, with_properties: false, with_version: true }).map(([name, value]): Row => {
-        return [...count({ selector: '*a//', [name]: value }), 'invalid_parameter', `"${name}" is given with "count"`]
+        return [
+          ...count({ selector: '*a//', [name]: value }),
+          'invalid_parameter',
+          `"${name}" cannot be combined with "count"`,
+        ]
       }),
       ...[0, 'true', null, []].map((found): Row => {
         return [...count({ selector: '*a//', count: found }), 'invalid_parameter', '"count"', 'true or false']

@@ -97,7 +97,7 @@ async function wrongLimits(t: Test, { post }: Server): Promise<void> {
       ['fetch', body(`"${name}":1`), 'missing_parameter', `"${other}" is missing`, `"${name}"`],
       ['fetch', body(`"${name}":1,"${name}":1`), 'duplicate_parameter', `"${name}"`],
       ...wrong.flatMap((number): Row[] => {
-        const mention = `is the number ${number}; an integer from ${min} to 4294967295 is allowed`
+        const mention = `must be an integer from ${min} to 4294967295, not the number ${number}`
         return ['"selector":"?.*//"', '"path":"x/0"'].map((start) => {
           const members = `"${other}":1,"${name}":${number}`
           return ['fetch', body(members, start), 'invalid_parameter', `"${name}"`, mention]
@@ -209,7 +209,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
   )
 
   const flags = ['with_values', 'with_properties', 'with_version']
-  const any = '"any", "json" or "string" is allowed'
+  const any = 'must be "any", "json" or "string"'
   await t.test('the error for a non-boolean flag names it, and that for a wrong type lists the allowed types', (t) =>
     answers(t, post, [
       ...flags.flatMap((name) =>
@@ -220,9 +220,9 @@ async function forms(t: Test, { post }: Server): Promise<void> {
       ),
       ['fetch', { path: 'f', type: 'all' }, 'invalid_parameter', any],
       ...['set', 'addAndSet'].map((route): Row => {
-        return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', '"json" or "string" is allowed']
+        return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', 'must be "json" or "string"']
       }),
-      ['add', { path: 'f', type: 'any' }, 'invalid_parameter', '"json" or "string" is allowed'],
+      ['add', { path: 'f', type: 'any' }, 'invalid_parameter', 'must be "json" or "string"'],
       ['fetch', { path: 'f', type: 'string', with_properties: true }, 'incompatible_type', '"f"', 'json'],
     ]),
   )

@@ -37,7 +37,7 @@ await overStores(t, async (t, { post, addKey }) => {
   await inTurn('a fetch has 1 to 1,000 paths', [
     ['fetch', { paths: many }, results(...many.map((path) => (path === 'a' ? item(path) : missing(path))))],
     ['fetch', { paths: [...many, 'a'] }, 'invalid_parameter', '"paths"', 'an array of 1 to 1000 paths'],
-    ['fetch', { paths: [] }, 'invalid_parameter', '"paths" is an empty array'],
+    ['fetch', { paths: [] }, 'invalid_parameter', 'not an empty array'],
     ['fetch', { paths: Array.from({ length: 5000 }, () => [[1]]) }, 'invalid_parameter', '"paths'],
   ])
 
@@ -45,11 +45,16 @@ await overStores(t, async (t, { post, addKey }) => {
   await inTurn('`paths` must be an array of paths, without members of other forms of fetch', [
     ...['a', 1, null, { a: 'b' }].map((paths): Row => ['fetch', { paths }, 'invalid_parameter', '"paths"']),
     ...[1, null, ['a'], {}, true].map((found): Row => {
-      return ['fetch', { paths: ['a', found] }, 'invalid_parameter', 'paths[1]', 'a string is allowed']
+      return ['fetch', { paths: ['a', found] }, 'invalid_parameter', 'paths[1]', 'must be a string']
     }),
     ['fetch', { paths: ['a', 'a//b'] }, 'invalid_path', '"paths[1]"'],
     ...Object.entries({ ...ofOthers, deep_branch_limit: 1 }).map(([name, value]): Row => {
-      return ['fetch', { paths: ['a'], [name]: value }, 'invalid_parameter', `"${name}" is given with "paths"`]
+      return [
+        'fetch',
+        { paths: ['a'], [name]: value },
+        'invalid_parameter',
+        `"${name}" cannot be combined with "paths"`,
+      ]
     }),
     ['remove', { paths: ['a'] }, 'unknown_parameter', '"paths"'],
     ['changes', { paths: ['a'] }, 'unknown_parameter', '"paths"'],

@@ -50,7 +50,7 @@ await overStores(t, async (t, { post }) => {
 
   await inTurn('a ttl that is not a period or is given with a REMOVAL is rejected', [
     ...['', '15', '15M', '15 m', '0s', '36501d', '1.5h', '-1m', "15m remove '*x//'"].flatMap((ttl): Row[] => [
-      ['add', { path: 'no', ttl }, 'invalid_parameter', 'Parameter "ttl" is the string', 'from 1s to 36500d'],
+      ['add', { path: 'no', ttl }, 'invalid_parameter', 'Parameter "ttl" must be a period', 'from 1s to 36500d'],
       ['addAndSet', { path: 'no', value: 1, ttl }, 'invalid_parameter', '"ttl"'],
     ]),
     ['add', { path: 'no', ttl: 15 }, 'invalid_parameter', '"ttl"', 'a string'],

@@ -71,7 +71,7 @@ await overStores(t, async (t, { post, addKey }) => {
       ['remove', { path: 'none', ...version }, '{"removed":0}'],
       ['remove', { path: 'none', with_version: false, dry_run: true }, '{"removed":0}'],
       ['remove', { path: 'none', ...version, dry_run: true }, 'invalid_parameter', '"with_version"', '"dry_run"'],
-      ['remove', { selector: '*none//', ...version }, 'invalid_parameter', '"with_version"', 'one "path" only'],
+      ['remove', { selector: '*none//', ...version }, 'invalid_parameter', '"with_version"', 'requires "path"'],
       ['set', { path: 'a', value: 1, with_version: 1 }, 'invalid_parameter', '"with_version"', 'true or false'],
     ]
     await answers(t, post, rows)

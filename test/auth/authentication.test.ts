@@ -46,14 +46,14 @@ await overStores(t, async (t, server) => {
 
   await t.test('a rejection describes the header that was found', async (t) => {
     for (const [authorization, found] of [
-      [undefined, 'there is no such header'],
-      ['', 'there is no such header'],
+      [undefined, 'there is no authorization header'],
+      ['', 'there is no authorization header'],
       ['Apikey unknown', 'its token is unknown'],
       ['bearer unknown', 'its token is unknown'],
       ['Apikey', 'no token follows "Apikey"'],
       ['Bearer ', 'no token follows "Bearer"'],
-      ['Basic eDp5', 'its scheme is "Basic"'],
-      ['Digest username="x", realm="y"', 'its scheme is "Digest"'],
+      ['Basic eDp5', 'the scheme of the header is "Basic"'],
+      ['Digest username="x", realm="y"', 'the scheme of the header is "Digest"'],
       [`Apikey ${token} ${token}`, 'more than a token follows "Apikey"'],
       [token, 'the header contains something else'],
       [`${token} ${token}`, 'the header contains something else'],
@@ -64,7 +64,7 @@ await overStores(t, async (t, server) => {
         401,
         'unauthorized',
         String(authorization).replaceAll(token, '<token>'),
-        `, but ${found}.`,
+        `: ${found}.`,
       )
     }
   })

@@ -125,7 +125,7 @@ await t.test('reload tries another build of the writer on disk', async (t) => {
     const workers = server.workerPids()
     const { code, stderr } = await server.command('reload')
     t.equal(code, 1)
-    t.match(stderr, /^topicd: not reloaded: process \d+ ended soon after it began to write\n$/)
+    t.match(stderr, /^topicd: not reloaded: process \d+ exited soon after it started to write\n$/)
     await server.logged('writer replaced')
     const writer = server.writerPid()
     await writes(t)
@@ -153,7 +153,10 @@ await t.test('reload fails if the service stops first', async (t) => {
   await server.stop()
   const { code, stderr } = await reload
   t.equal(code, 1)
-  t.match(stderr, /^topicd: (not reloaded: the service is stopping|the service stopped before the reload was done)\n$/)
+  t.match(
+    stderr,
+    /^topicd: (not reloaded: the service is stopping|the service stopped before the reload was complete)\n$/,
+  )
 })
 
 await t.test('reload reports a missing service and creates nothing', async (t) => {

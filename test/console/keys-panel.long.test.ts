@@ -94,7 +94,7 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
 t.test("the panel shows a rejection, and offers no change of a key that exceeds the user's", { skip }, async (t) => {
   const watched = await openKeys()
   const { page } = watched
-  t.match(await row(page, 'first').textContent(), /More than your key: the right add/)
+  t.match(await row(page, 'first').textContent(), /More than your key: the permission add/)
   t.equal(await page.getByRole('button', { name: 'Revoke first' }).count(), 0)
   await page.getByRole('button', { name: 'Create a key…' }).click()
   await page.getByLabel('Name').fill('keeper')

@@ -68,7 +68,7 @@ t.test('a new key may not exceed its maker', async (t) => {
   const within = { allow: ['fetch'], expiresMs: 100, rate: 10 } as const
   for (const [more, excess] of [
     [{}, undefined],
-    [{ allow: ['fetch', 'remove'] }, 'the right remove'],
+    [{ allow: ['fetch', 'remove'] }, 'the permission remove'],
     [{ expiresMs: 101 }, 'a later expiry'],
     [{ expiresMs: undefined }, 'a later expiry'],
     [{ rate: 11 }, 'a higher rate'],

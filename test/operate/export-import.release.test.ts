@@ -217,8 +217,8 @@ await t.test('limits and former tokens of API keys are exported and imported', a
   const key = { name: 'x', tokenHash: '0'.repeat(64), allow: [], under: [], madeMs: 1 }
   for (const [wrong, problem] of [
     [{ name: 'a*b' }, '"key.name" is the string "a*b"; it must be 1 to 64 letters, digits or any of . _ @ -.'],
-    [{ rate: 0 }, 'Parameter "key.rate" is the number 0; an integer from 1 to 1000000 is allowed.'],
-    [{ expiresMs: -1 }, '"key.expiresMs" is the number -1; an integer from 0 to 253402300799999 is allowed.'],
+    [{ rate: 0 }, 'Parameter "key.rate" must be an integer from 1 to 1000000, not the number 0.'],
+    [{ expiresMs: -1 }, '"key.expiresMs" must be an integer from 0 to 253402300799999, not the number -1.'],
     [{ former: { tokenHash: 'x', untilMs: 1 } }, '"key.former.tokenHash"'],
     [{ later: 1 }, 'Unknown parameter "key.later"'],
     [{ allow: ['admin'], under: ['a'] }, 'The key "x" cannot be imported: a key with the permission admin'],

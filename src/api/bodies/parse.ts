@@ -95,7 +95,7 @@ function propertiesOf(given: Properties = {}, ttl: string | undefined): Properti
   if (count > propertiesMax)
     return problem('invalid_property', {
       name: 'REMOVAL',
-      problem: `is one of ${count}; the limit is ${propertiesMax}`,
+      problem: `is one of ${count} properties; the limit is ${propertiesMax}`,
     })
   const removal = `when no updates for ${ttl}`
   const isPeriod = /^\d+[smhd]$/.test(ttl) && !('problem' in parseRemoval(removal))
@@ -123,7 +123,7 @@ function parseConstraint(constraint: Read<ConstraintBody> | undefined): Constrai
   const names = Object.keys(constraint)
   if (names.length !== 1) {
     const allowed = 'an object with exactly one of "value", "version", "no_value" and "no_topic"'
-    return invalidParameter('constraint', `one with ${names.length} members`, allowed)
+    return invalidParameter('constraint', `an object with ${names.length} members`, allowed)
   }
   const { value, version, no_topic: noTopic } = constraint
   if (value !== undefined) return { kind: 'value', text: value }

@@ -68,7 +68,7 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
 function checkRecord(record: KeyRecord<string>): RequestProblem | undefined {
   if (!isKeyName(record.name)) return { problem: `${malformedStart}: record.name must be ${keyNameForm}` }
   const wrong = record.under.findIndex((text) => parsePath(text) !== text)
-  if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalized path` }
+  if (wrong >= 0) return { problem: `${malformedStart}: record.under[${wrong}] must be a normalised path` }
   return undefined
 }
 

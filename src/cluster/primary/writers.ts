@@ -137,7 +137,7 @@ export class Writers {
       await former?.child.drain(drainMsMax)
       await this.#open(next)
       await within(trialMs, next.child.ended)
-      if (next.child.state === 'ended') throw new Error(`${next.child} ended soon after it began to write`)
+      if (next.child.state === 'ended') throw new Error(`${next.child} exited soon after it started to write`)
     } catch (error) {
       this.#isReplacing = false
       await this.#takeOver(former?.start ?? next.start)
@@ -177,7 +177,7 @@ export class Writers {
   async #open(writer: Writer): Promise<void> {
     await writer.loaded
     await this.options.opener.openWriter(writer.child)
-    if (!writer.child.enter('serving')) throw new Error(`${writer.child} ended when it had opened the store`)
+    if (!writer.child.enter('serving')) throw new Error(`${writer.child} exited after it had opened the store`)
     this.#current = writer
     this.#failedStarts = 0
   }

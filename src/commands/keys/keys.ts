@@ -28,7 +28,7 @@ import { checkedName } from './key-name.js'
 import { issueToken } from './new-token.js'
 
 /**
- * Time until a pending revocation reports what it may be waiting for, in ms: longer than the delay that a hung worker causes
+ * Time until a pending revocation reports the possible reason for the wait, in ms: longer than the delay that a hung worker causes
  * (cluster/primary/api-keys.ts), shorter than a writer may hang.
  */
 const waitingMs = 6000

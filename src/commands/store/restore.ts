@@ -52,7 +52,7 @@ export const restore = command({
 })
 
 async function restoreUnder(lock: DirectoryLock, location: Config, backup: Backup): Promise<void> {
-  // Another restore may have finished since the first check.
+  // Another restore may have finished after the first check.
   requireNoStore(location.data)
   return restoreCopy(location, lock, backup)
 }
