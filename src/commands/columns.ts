@@ -1,4 +1,4 @@
-/** Tables for people: cells in columns, two spaces apart. */
+/** Formats tables for people: cells in columns, two spaces apart. */
 
 /** One line per row. @param charactersMax a longer cell is shown whole, but does not widen its column */
 export function aligned(rows: readonly (readonly string[])[], charactersMax = Infinity): string {

@@ -20,7 +20,7 @@ interface Issue {
   readonly store: (send: SendKeyRequest) => Promise<string | undefined>
   /** The state if nothing was changed, as a clause. */
   readonly unchanged: string
-  /** The uncertainty without a response, and a remedy, as a clause. */
+  /** The possible state if no response arrived, and the remedy, as a clause. */
   readonly unknown: string
 }
 

@@ -44,7 +44,7 @@ export const importTopics = command({
   },
 })
 
-/** Far more than the end line of an export and a few blank lines after it. */
+/** Bytes to read from the end of the file: far more than the end line and a few blank lines. */
 const endBytesMax = 4096
 
 /** Whether the last non-blank line of an open file is the end of an export. The file's position stays unchanged. */

@@ -83,8 +83,8 @@ function responseOf<Command extends keyof Responses>({
 }
 
 /**
- * If `--data` is given although the store is PostgreSQL, that is reported on standard error: the user may have meant the
- * store in that directory.
+ * Runs a tool through the service or, without one, in a child process. If `--data` is given although the store is PostgreSQL,
+ * that is reported on standard error: the user may have meant the store in that directory.
  *
  * @param onLine receives each line of the tool's output, in order
  * @param size of the input, for the progress bar; undefined if it is unknown
