@@ -65,7 +65,7 @@ await overStores(t, async (t, { post }) => {
     ),
     ['DONT_RETAIN_VALUE', 'null', 'must be "true" or "false"'],
     ['REMOVAL', '', 'expected "when"'],
-    ['REMOVAL', 'when this session closes', 'are not supported here'],
+    ['REMOVAL', 'when this session closes', 'are not supported'],
   ] as const
   await inTurn('the error for a malformed known property names it, and nothing is created', [
     ...malformed.flatMap(([name, value, problem]): Row[] => [

@@ -74,7 +74,7 @@ function word(value: bigint): Buffer {
 type Damage = readonly [what: string, damage: (file: string) => void, says: RegExp]
 
 /** A crash before the first commit may also leave such files. */
-const maybeNew = / If nothing was ever stored here, .*remove the file/
+const maybeNew = / If nothing was ever stored here .*remove the file/
 
 const atEveryMeta = (file: string, field: number, value: bigint): void => {
   for (const page of [0, pageBytes]) {

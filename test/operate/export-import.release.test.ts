@@ -92,7 +92,10 @@ await t.test('an invalid line is named, and only lines before it are stored', as
     ['{"path":"x"', /It is not valid JSON: found the end at byte 12, expected "," or "}"\./],
     [Buffer.from('{"path":"\xff","value":1}', 'latin1'), /It is not valid UTF-8\./],
     ['{"path":"before","type":"string"}', /The topic at the path "before" is of type json, not string\./],
-    ['{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}', /"before", with other properties/],
+    [
+      '{"path":"before","properties":{"DONT_RETAIN_VALUE":"true"},"value":1}',
+      /A topic with other properties already exists at the path "before"/,
+    ],
   ]
   const [firstLine, firstReason] = first(cases)
   const input = (line: string | Buffer): Buffer =>

@@ -84,7 +84,7 @@ t.test('wrong paths are rejected, and nothing changes', async (t) => {
     ['a/b', 'a', /must not contain each other/],
     ['a', 'b//c', /NEW has an empty segment/],
     ['none', 'b', /there is no topic at or below "none"/],
-    ['a', 'longer-than-a', /a path below "longer-than-a" is 1984 bytes of UTF-8/],
+    ['a', 'longer-than-a', /a path below "longer-than-a" has 1984 bytes of UTF-8/],
   ] as const) {
     const { code, stderr } = await runCommand(['copy', from, to, '--data', data])
     t.not(code, 0, `${from} to ${to}`)
@@ -132,7 +132,7 @@ t.test('a topic that changes during a rename stays at its old path', async (t) =
   const [old, renamed] = [await at('a/999'), await at('b/999')]
   t.equal([old, renamed].filter(({ value }) => value !== undefined).length, 1, 'the topic is at exactly one path')
   if (code === 0) t.equal(typeof renamed.value, 'number')
-  else t.match(stderr, /^topicd: 1 topic changed or were removed in the meantime, and were not renamed/m)
+  else t.match(stderr, /^topicd: 1 topic not renamed because of a change or removal in the meantime/m)
 })
 
 t.test('--overwrite replaces a topic with its type and its properties', async (t) => {

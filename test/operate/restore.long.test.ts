@@ -55,7 +55,7 @@ await t.test('an unusable backup is rejected in one sentence and leaves nothing'
       /^topicd: nothing was restored: \S+ has the format 99 from a newer topicd, .*: run the newer one, or restore/,
     ],
     [[file, '--disk-free-bytes-min', '1000000000000000'], /and 1000000000000000 must stay free\n$/],
-    [[file, '--store', 'postgres://h/d'], /the store is PostgreSQL, .* such as pg_restore\n$/],
+    [[file, '--store', 'postgres://h/d'], /the store is PostgreSQL; .* such as pg_restore\n$/],
   ]
   for (const [args, stderr] of refused) {
     const result = await runCommand(['restore', ...args, '--data', data])
@@ -96,7 +96,7 @@ await t.test('no store is created in a directory where a restore was interrupted
   const data = fresh('broken-off')
   mkdirSync(join(data, 'topics', 'restore.partial', 'topics'), { recursive: true })
   const advice =
-    /a restore (in \S+broken-off )?was interrupted: run "topicd restore FILE --data \S+" again; or delete \S+restore\.partial to start with an/
+    /a restore (in \S+broken-off )?was interrupted: run "topicd restore FILE --data \S+" again, or delete \S+restore\.partial to start with an/
   t.match(await runCommand(['keys', 'add', 'k', '--create', '--data', data]), { code: 1, stderr: advice })
   t.match(await runCommand(['serve', '--port', '0', '--admin-port', '0', '--data', data]), { code: 1, stderr: advice })
   t.notOk(existsSync(join(data, 'topics', 'data.mdb')))

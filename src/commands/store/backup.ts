@@ -72,6 +72,6 @@ function optionsOf(file: string): BackupOptions {
   try {
     return { file, directory: directoryId(directory) }
   } catch (error) {
-    throw new Error(`the directory ${directory} is not visible to this command: ${(error as Error).message}`)
+    throw new Error(`there is no directory ${directory} that this command can access: ${(error as Error).message}`)
   }
 }

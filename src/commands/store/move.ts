@@ -44,7 +44,7 @@ function moving(summary: string, details: string, removes: boolean) {
         await print(`${counted(topics)} ${removes ? 'renamed' : 'copied'}\n`)
         if (changed > 0)
           throw new Error(
-            `${counted(changed)} changed or were removed in the meantime and were not renamed; run the command again`,
+            `${counted(changed)} not renamed because of a change or removal in the meantime; run the command again`,
           )
       })
     },
