@@ -280,7 +280,7 @@ await t.test('the Debian package works from its installation to its purge', { sk
     isWhole()
     machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
     const kept = machine.run('dpkg -P topicd')
-    t.match(kept, 'kept: /var/lib/topicd: an installation without dpkg uses it')
+    t.match(kept, 'kept: /var/lib/topicd, which an installation without dpkg uses')
     machine.run('rmdir /opt/topicd; dpkg -i /root/1.0.0.deb')
     until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
     isWhole()

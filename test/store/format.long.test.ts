@@ -31,7 +31,7 @@ await t.test('a store in another format is rejected with advice and left unchang
   for (const [format, advice] of [
     [4, 'the format 4 from a newer topicd, but this one supports format 3: run the newer one'],
     [2, 'the format 2 from a build before 1.0.0, but this one supports format 3: export its topics with that build'],
-    [undefined, 'the format 0 of a build before 1.0.0'],
+    [undefined, 'the format 0 from a build before 1.0.0'],
   ] as const) {
     const directory = join(t.testdir(), String(format))
     await makeDirectory(directory, ['a'])
