@@ -41,7 +41,7 @@ def _license() -> bytes:
 
 
 def _seconds() -> int:
-    """Returns the time of the commit, but at least 1980, because a zip cannot represent earlier times."""
+    """Returns the time of the commit, but no earlier than 1980, because a zip cannot represent earlier times."""
     return max(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), 315532800)
 
 

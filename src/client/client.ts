@@ -1,8 +1,8 @@
 /**
- * The client: one method for each operation on topics. Options have the names of the API's request members, which
- * docs/api.md describes, plus `signal`. Responses other than 200 are thrown as TopicdError.
+ * The client: one method for each operation on topics. Options are named after the members of the API's requests,
+ * which docs/api.md describes; `signal` is extra. A response other than 200 is thrown as a TopicdError.
  *
- * connection.ts decides which requests are repeated. Every method that writes documents the effect of a repetition.
+ * connection.ts decides which requests are repeated. The comment on each write method states the effect of a repetition.
  */
 import type { AddAnswer, CountAnswer, RefusedAnswer, RemoveAnswer, SetAnswer } from '../api/answers.js'
 import type { AddAndSetBody, AddBody, IncrementBody, SetBody } from '../api/bodies/bodies.js'
@@ -54,8 +54,8 @@ const walkSizeDefault = 100
  * Creates a client of the service at this URL. It sends nothing until you call a method, and need not be closed.
  *
  * @param url the service's URL, including its base path if it has one, such as http://127.0.0.1:8080
- * @throws TypeError if `url` is not an http or https URL, or if the key contains a character that a header cannot
- *   contain; RangeError if `timeoutMs` exceeds the maximum of a timer
+ * @throws TypeError if the key is missing or invalid, or if `url` is not an http or https URL with only a host, a port
+ *   and a path; RangeError if `timeoutMs` is less than 1 or exceeds the maximum delay of a timer
  */
 export function connect(url: string, options: ConnectOptions): Client {
   return new Client(createConnection(url, options))
@@ -71,12 +71,12 @@ export class Client {
     this.#streams = new SharedStreams(connection)
   }
 
-  /** Fetches a topic of type json, or of `type`. @returns undefined if there is no topic of that type at this path */
+  /** Fetches a topic of `type`, json by default. @returns undefined if there is no topic of that type at this path */
   get(path: string, options: GetOptions = {}): Promise<Item | undefined> {
     return unless(['no_such_topic', 'incompatible_type'], this.#fetch({ ...options, path }, itemOf))
   }
 
-  /** Fetches each path as `get` does, in the order of `paths`. The result is a snapshot if it fits on one page of the service. */
+  /** Fetches each path as `get` does, in the order of `paths`. The result is a snapshot if it fits into one response. */
   async getMany(paths: readonly string[], options: GetOptions = {}): Promise<readonly (Item | undefined)[]> {
     const items: (Item | undefined)[] = []
     while (items.length < paths.length)
@@ -93,7 +93,7 @@ export class Client {
     return this.#write('set', { ...options, path, value })
   }
 
-  /** Adds to an existing number, exactly. It is never sent twice: if the connection is lost, the outcome is unknown. */
+  /** Adds to an existing number, exactly. The increment is never sent twice: if the connection is lost, the outcome is unknown. */
   increment<Shown extends boolean = false>(
     path: string,
     increment: Addend,
@@ -130,8 +130,8 @@ export class Client {
   }
 
   /**
-   * Applies all operations in order, in one commit, or none of them. It is never sent twice: if the connection is lost,
-   * the outcome is unknown.
+   * Applies all operations in order, in one commit, or none of them. The batch is never sent twice: if the connection is
+   * lost, the outcome is unknown.
    *
    * @throws TopicdError whose `operation` is the index of the first rejected operation
    */
@@ -142,7 +142,7 @@ export class Client {
     return this.#batch({ ...options, operations })
   }
 
-  /** Applies each operation independently, in order, in one commit. It is never sent twice. @returns one result per operation */
+  /** Applies each operation independently, in order, in one commit. The batch is never sent twice. @returns one result per operation */
   batchEach<const Operations extends readonly Operation[], Shown extends boolean = false>(
     operations: Operations,
     options: VersionOptions<Shown> = {},
@@ -166,14 +166,14 @@ export class Client {
     return this.#fetch({ ...options, selector }, pageOf)
   }
 
-  /** Counts the matching topics of type json, or of `type`. */
+  /** Counts the matching topics of `type`, json by default. */
   count(selector: string, { signal, type }: CountOptions = {}): Promise<number> {
     return this.#fetch({ selector, type, count: true, signal }, (text) => objectOf<CountAnswer>(text).count)
   }
 
   /**
    * Iterates over all topics that the selector matches, in tree order, fetching `size` topics at a time, by default 100.
-   * It is not a snapshot: a topic that exists throughout is returned exactly once.
+   * The walk is not a snapshot, but a topic that exists throughout is returned exactly once.
    */
   async *walk(selector: string, options: PageOptions = {}): AsyncGenerator<Item, void, undefined> {
     const { size = walkSizeDefault } = options
@@ -185,7 +185,7 @@ export class Client {
     }
   }
 
-  /** Lists the children of a path, or the top of the tree, in tree order. Each costs two seeks, regardless of its subtree. */
+  /** Lists the children of a path, or the top of the tree, in tree order. Each child costs two seeks, however large its subtree. */
   async *list(path = '', options: ListOptions = {}): AsyncGenerator<Child, void, undefined> {
     const level = path === '' ? 1 : segmentsOf(path).length + 1
     const after = options.after && segmentsOf(options.after).join('/')
@@ -202,11 +202,11 @@ export class Client {
 
   /**
    * Replaces a topic's value with the result of `change`, and creates the topic if it is missing. If another writer changes
-   * the topic in the meantime, calls `change` again with the new state. Versions detect this, so the old value is not sent.
+   * the topic in the meantime, calls `change` again with the new state. The write depends on the version, so the old value is not sent.
    *
-   * @param change receives the topic with its version, or undefined if the topic is missing; if it returns undefined, nothing
-   *   is written
-   * @returns the response to the write, with its version, and `created` if it created the topic; undefined if nothing was written
+   * @param change receives the topic with its version, or undefined if the topic is missing; if `change` returns undefined,
+   *   nothing is written
+   * @returns the write's response, including `version` and whether the topic was `created`; undefined if nothing was written
    * @throws TopicdError `unsatisfied_constraint` if other writers interfered `attemptsMax` times. If the connection is
    *   lost, the outcome is unknown.
    */
@@ -240,7 +240,7 @@ export class Client {
     return new LiveTopics(changes, controller, this.#connection.timeoutMs)
   }
 
-  /** Follows the names below a path, or of all topics, for a tree view: each level that you open stays up to date until `close`. */
+  /** Follows the names below a path, or in the whole tree, for a tree view: each level that you open stays up to date until `close`. */
   followTree(path = '', { size, signal }: TreeOptions = {}): LiveTree {
     return new LiveTree(this, path, controllerWithin(signal), size)
   }

@@ -2,8 +2,8 @@
  * One request and its response: headers, time limit, the single retry, and the conversion of a response to a result or a
  * TopicdError. The routes are in client.ts.
  *
- * A request is retried at most once, and only if its connection failed before anything was sent, or if applying it
- * twice is harmless. A response is never a reason to retry.
+ * A request is retried at most once: if its connection failed, and if either nothing was sent or applying it twice is
+ * harmless. A response is never a reason to retry.
  */
 import { readAnswer, refusalOf, TopicdError } from './error.js'
 import { bodyText } from './json-text.js'
@@ -14,7 +14,7 @@ export interface ConnectOptions {
   readonly key: string
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch | undefined
-  /** Time limit of a request until its response is complete, in ms; then it fails with a TimeoutError. No limit by default. */
+  /** Time limit for a complete response, in ms, after which a request fails with a TimeoutError. No limit by default. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -37,7 +37,7 @@ export interface Connection {
   post<Result>(route: string, members: object, exchange: Exchange<Result>): Promise<Result>
   /** Sends once. @returns the lines of the response @throws TopicdError if the request is rejected; errors of `fetch` */
   sendLines(route: string, lines: string, signal: AbortSignal | undefined): Promise<string>
-  /** Sends once, for a streamed response, which `timeoutMs` does not limit. @throws TopicdError if rejected; as `overNetwork` */
+  /** Sends once, for a streamed response, which `timeoutMs` does not limit. @throws TopicdError if rejected; otherwise as `overNetwork` */
   open(route: string, members: object, accept: string, signal: AbortSignal): Promise<Response>
   /** Undefined if there is no limit. */
   readonly timeoutMs: number | undefined
@@ -51,7 +51,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** `fetch` never throws these for a network failure, so they show a defect in the caller's own `fetch`. */
+/** `fetch` never throws these for a network failure, so they indicate a defect in the caller's own `fetch`. */
 const defects: readonly unknown[] = ['SyntaxError', 'ReferenceError', 'RangeError']
 
 /** @throws the signal's reason once it is aborted; ConnectionLost for a network error; a defect unchanged */
@@ -113,13 +113,13 @@ function serviceAt(url: string): string {
     const { protocol, origin, pathname, href } = new URL(url)
     // `localhost:8080` is a URL with the scheme `localhost:`; a browser would treat it as a path on the page's origin.
     const isHttp = protocol === 'http:' || protocol === 'https:'
-    // Other parts, such as a user or a query, would be dropped.
+    // Other parts, such as a user name or a query, would be dropped.
     if (isHttp && href === origin + pathname) return href.replace(/\/+$/, '')
   } catch {}
   throw new TypeError(`url must be an http or https URL with only a host, a port and a path, but is ${url}`)
 }
 
-/** Trims white space, which files and shells add. Plain JavaScript may omit options. @throws TypeError without showing the key */
+/** Trims white space, which files and shells add. Callers without types may omit `options`. @throws TypeError without showing the key */
 function keyIn(options: Partial<ConnectOptions> | undefined): string {
   const key: unknown = options?.key
   if (key === undefined || key === null || key === '')

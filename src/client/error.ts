@@ -1,4 +1,4 @@
-/** The error for every unexpected response. Without a response, a request fails with the error of `fetch`. */
+/** The error for every unexpected response. Without a response, a request fails with the error that `fetch` throws. */
 import type { ErrorAnswer } from '../api/answers.js'
 import { selectorFor } from './selectors.js'
 
@@ -16,7 +16,7 @@ export class TopicdError extends Error {
   override readonly name = 'TopicdError'
   /** The index of the operation that made the service reject a batch. */
   readonly operation: number | undefined
-  /** When to retry, if a 429 or 503 specifies it. */
+  /** The number of seconds to wait before a retry, if a 429 or 503 specifies it. */
   readonly retryAfterSeconds: number | undefined
   /** The client's own advice on a selector that uses another system's wildcards. */
   declare readonly hint?: string

@@ -1,8 +1,8 @@
 /**
  * The package's entry `topicd/client`: everything that users of the client import. It is the only file that re-exports,
- * because a package has one name. It runs in Node.js and in browsers.
+ * because the package has a single entry. It runs in Node.js and in browsers.
  *
- * The files of this folder import only each other and, from the rest of the source, only the API's types. The service
+ * The files in this folder import only each other and, from the rest of the source, only types. The service
  * imports nothing from here.
  */
 export type { Change, Changes, ChangesOptions } from './changes/changes.js'

@@ -1,11 +1,11 @@
 /**
- * Cuts a JSON text into the texts of its members or elements, because JSON.parse loses digits, duplicate names and
- * spelling. Handles one level at a time, in one pass, without recursion.
+ * Splits JSON text into the text of each member or element, because JSON.parse loses digits, duplicate names and the
+ * original notation. Handles one level at a time, in one pass, without recursion.
  *
  * Everything around the slices is checked. Their contents are not; JSON.parse checks them when it parses a slice.
  */
 
-/** The texts of an object's members; of a repeated name, the last. @throws SyntaxError if the text is not a JSON object */
+/** The text of each member of an object; for a repeated name, that of the last. @throws SyntaxError if the text is not a JSON object */
 export function membersOf(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   eachPart(text, '{', '}', (at) => {
@@ -18,7 +18,7 @@ export function membersOf(text: string): ReadonlyMap<string, string> {
   return members
 }
 
-/** The texts of an array's elements. @throws SyntaxError if the text is not a JSON array */
+/** The text of each element of an array. @throws SyntaxError if the text is not a JSON array */
 export function elementsOf(text: string): readonly string[] {
   const elements: string[] = []
   eachPart(text, '[', ']', (at) => {

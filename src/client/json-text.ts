@@ -1,14 +1,13 @@
 /**
- * The JSON of requests. It is what JSON.stringify would write, except that nothing is lost silently: integers keep every
- * digit, a JsonText is sent verbatim, and a value that JSON cannot hold causes an error that names its place. Nothing
- * is sent from here.
+ * Encodes requests like JSON.stringify, except that nothing is lost silently. Integers keep every digit, a JsonText is
+ * sent verbatim, and a value that JSON cannot hold causes an error that names its place. Nothing is sent from here.
  */
 
-/** A JSON text in place of a value, or of part of a value. Create it with `jsonText`. */
+/** JSON text in place of a value, or of part of a value. Create it with `jsonText`. */
 export class JsonText {
   constructor(readonly text: string) {}
 
-  /** Throws, because JSON.stringify cannot write a text verbatim. */
+  /** Throws, because JSON.stringify cannot write text verbatim. */
   toJSON(): never {
     throw new TypeError('JSON.stringify cannot write a JsonText; pass it to a method of the client')
   }
@@ -21,7 +20,7 @@ export function jsonText(text: string): JsonText {
 }
 
 /**
- * A request body without the members that are undefined.
+ * A request body without undefined members, except `value`, which causes an error.
  *
  * @param within prefix of the members' names in an error, such as `constraint.`
  * @throws TypeError if JSON cannot hold a value or part of it; the message names the place
@@ -31,7 +30,7 @@ export function bodyText(members: object, within = ''): string {
   return objectText(sent, (name, member) => memberText(name, member, within + name))
 }
 
-/** Only `constraint` and `operations` contain members of other bodies, where `value` must be present. */
+/** Only `constraint` and `operations` contain nested bodies, in which an undefined `value` is an error. */
 function memberText(name: string, member: unknown, where: string): string {
   if (name === 'constraint') return innerText(member, where)
   if (name === 'operations' && Array.isArray(member))

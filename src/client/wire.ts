@@ -25,7 +25,7 @@ export type RemoveMatchesOptions = Omit<RemoveBySelector, 'selector'> & RequestO
 export type WriteOptions<Body, Shown extends boolean> = Omit<Body, 'path' | 'value' | 'with_version'> &
   VersionOptions<Shown>
 
-/** `Shown` is true if the result certainly has a version. */
+/** `Shown` is true if the result is certain to have a version. */
 export interface VersionOptions<Shown extends boolean> extends RequestOptions {
   /** Whether to return the version of the change, or the topic's current version if nothing changed; false by default. */
   readonly with_version?: Shown | undefined
@@ -38,7 +38,7 @@ export type Versioned<Answer, Shown extends boolean = true> = [Shown] extends [t
 /** Exactly one condition. If it is not met, the write is rejected with 409 `unsatisfied_constraint`. */
 export type Constraint = ConstraintBody
 
-/** One operation of a batch: `op`, and the members that a single request for that operation has. */
+/** One operation of a batch: `op`, plus the members of a single request for that operation. */
 export type Operation =
   | Exclude<BatchBody['operations'][number], IncrementOperation>
   | (Omit<IncrementOperation, 'increment'> & { readonly increment: Addend })

@@ -1,4 +1,4 @@
-/** The client in a real browser: a page imports the unmodified built files and uses a service of another origin. */
+/** The client in a real browser: a page imports the unmodified built files and uses a service at another origin. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -50,7 +50,7 @@ function run<Result>(page: Page, url: string, key: string, body: string): Promis
 
 const skip = whyNoBrowser()
 
-t.test('a page of another origin can read, write and walk, and sees rejections', { skip }, async (t) => {
+t.test('a page from another origin can read, write and walk, and sees rejections', { skip }, async (t) => {
   const { page, origin } = await openSite(t)
   const server = await startServer(t, { flags: ['--cors-origins', origin] })
   const found = await run(

@@ -46,7 +46,7 @@ const topics = client.connect(server.url, { key: server.token })
 type Call = (...args: readonly never[]) => unknown
 const functions: Readonly<Record<string, unknown>> = { ...client }
 
-/** Calls of methods that return more than a promise or take more than JSON. */
+/** Calls to methods that return more than a promise or take more than JSON. */
 const special: Readonly<Record<string, Call>> = {
   walk: (...args: Parameters<client.Client['walk']>) => everythingOf(topics.walk(...args)),
   list: (...args: Parameters<client.Client['list']>) => everythingOf(topics.list(...args)),
@@ -67,7 +67,7 @@ const special: Readonly<Record<string, Call>> = {
   },
 }
 
-/** The topics' texts by path. */
+/** The text of each topic's value, by path. */
 function textsOf(live: client.LiveTopics): Record<string, string | undefined> {
   return Object.fromEntries([...live.topics].map(([path, { text }]) => [path, text]))
 }

@@ -182,7 +182,7 @@ t.test('a rejection has all members of its response, and the request is not repe
   t.equal(stub.requests.length, 1)
 })
 
-t.test('a response that is not topicd’s causes the error unexpected_answer', async (t) => {
+t.test('a response from another program causes the error unexpected_answer', async (t) => {
   const answers: readonly [number, string][] = [
     [502, '<html>Bad Gateway</html>'],
     [400, '{"code":1,"message":"x"}'],

@@ -48,7 +48,7 @@ t.test('each slice of random JSON parses to the value that JSON.parse finds, and
       if (!isRefused(() => elementsOf(text)) || !isRefused(() => membersOf(text))) t.fail(text)
     }
   }
-  t.ok(slices > 1000 && refused > 200, `${slices} slices, ${refused} texts that are neither object nor array`)
+  t.ok(slices > 1000 && refused > 200, `${slices} slices, ${refused} inputs that are neither object nor array`)
   t.end()
 })
 
@@ -88,7 +88,7 @@ t.test('JSON of 1,000 levels, and of a million, is sliced', (t) => {
   t.end()
 })
 
-t.test('a text that is truncated anywhere is rejected', (t) => {
+t.test('JSON that is truncated anywhere is rejected', (t) => {
   const item = '{"path":"a\\"b","value":{"x":[1,"]"]},"n":[]}'
   for (let length = 0; length < item.length; length++) {
     t.throws(() => membersOf(item.slice(0, length)), SyntaxError, item.slice(0, length))

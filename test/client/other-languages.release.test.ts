@@ -85,7 +85,7 @@ function goProgram(t: Test): string {
   return program
 }
 
-/** Follows in a page of another origin. */
+/** Follows in a page from another origin. */
 async function startPage(t: Test, url: string, token: string): Promise<Running> {
   const running = { output: '', errors: '' }
   const page = await (await startBrowser(t)).newPage()
@@ -161,7 +161,7 @@ async function write({ post }: Server, route: string, request: object): Promise<
 
 const madeValue = (n: number, length: number): object => ({ n, text: awkward.repeat(length / awkward.length) })
 
-/** Changes random topics one at a time until the signal. Most topics change once, so that no later change hides a loss. */
+/** Changes random topics one at a time until the signal is aborted. Most topics change once, so that no later change hides a loss. */
 async function keepChanging(server: Server, random: Random, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
     const path = `changing/${random.oneIn(4) ? random.below(n + 1) : n}`

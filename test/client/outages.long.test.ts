@@ -113,14 +113,14 @@ t.test('an iteration of changes reports its connection', async (t) => {
   t.notOk(changes.isConnected, 'not connected after the iteration')
 })
 
-/** Differs from every time limit of a response. */
+/** Differs from every time limit for a response. */
 const retryAfterSeconds = 77
 
 /** Records the waits between attempts, and ends each wait immediately. */
 function recordWaits(t: Test): readonly number[] {
   const { setTimeout } = globalThis
   const waitsMs: number[] = []
-  // Time limits of responses are whole seconds, and these tests' polls are short.
+  // Time limits for responses are whole seconds, and these tests' polls are short.
   globalThis.setTimeout = ((callback: () => void, ms: number) => {
     if ((ms % 1000 === 0 && ms !== 1000 * retryAfterSeconds) || ms < 100) return setTimeout(callback, ms)
     waitsMs.push(ms)
@@ -159,7 +159,7 @@ t.test('waits grow with each consecutive restart', async (t) => {
   t.equal(told.length, 18, 'each restart is an outage')
 })
 
-t.test('a response that is not topicd’s ends follow with an error', async (t) => {
+t.test('a response from another program ends follow with an error', async (t) => {
   const html = '<html>Welcome</html>'
   const unexpected = { name: 'TopicdError', code: 'unexpected_answer', status: 200 }
   for (const data of [html, '{}', '{"has_more":false,"results":[{}],"next":"t"}', 'null']) {

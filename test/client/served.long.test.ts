@@ -1,5 +1,5 @@
 /**
- * The client that the service provides for browsers: `/client.js`, imported in Chromium by a page of another origin, as
+ * The client that the service provides for browsers: `/client.js`, imported in Chromium by a page from another origin, as
  * docs/javascript-client.md shows.
  */
 import type { Page } from 'playwright-core'
@@ -64,7 +64,7 @@ await t.test(
   },
 )
 
-await t.test('a page of an origin that is not allowed cannot import /client.js', { skip }, async (t) => {
+await t.test('a page from an origin that is not allowed cannot import /client.js', { skip }, async (t) => {
   const { server, page, open } = await openDocumented(t, () => 'https://app.example')
   await open()
   t.equal(await exportsIn(page, `${server.url}/client.js`), 'TypeError')

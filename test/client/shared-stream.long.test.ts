@@ -7,7 +7,7 @@ import { type Random, seededRandom } from '../support/random.js'
 import { until } from '../support/service/server.js'
 import { turn } from '../support/turns.js'
 
-/** Shortens the client's waits, but not its time limits of responses. @returns the time limits that are still running */
+/** Shortens the client's waits, but not its time limits for responses. @returns the time limits that are still running */
 function hurry(t: Test): ReadonlySet<unknown> {
   const { setTimeout, clearTimeout } = globalThis
   const limits = new Set<unknown>()

@@ -123,7 +123,7 @@ await t.test('a signal ends an upload whose source is silent', async (t) => {
   t.ok(isReturned, 'the source is closed')
 })
 
-await t.test('a response that is not topicd’s fails the upload', async (t) => {
+await t.test('a response from another program fails the upload', async (t) => {
   for (const text of ['', '<html>', '{"durable":1,"refused":0}\n', '[]']) {
     const fetch = async (): Promise<Response> => new Response(text)
     const other = connect(server.url, { key: server.token, fetch })

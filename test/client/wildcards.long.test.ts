@@ -93,7 +93,7 @@ const pieces: Readonly<Record<string, readonly string[]>> = {
 /** A random pattern whose first character does not make it a selector. */
 function randomPattern(random: Random, notation: string): string {
   const parts = Array.from({ length: 1 + random.below(4) }, () => random.pick(pieces[notation] ?? []))
-  // Without an MQTT wildcard, the pattern may be one of another notation.
+  // Without an MQTT wildcard, the pattern may be one in another notation.
   if (notation === 'MQTT' && (random.oneIn(3) || !parts.includes('+'))) parts.push('#')
   return parts.join('/')
 }
@@ -118,7 +118,7 @@ t.test('the selector for a random pattern selects the paths that the pattern mat
   t.end()
 })
 
-t.test('a text that is not a pattern of another notation gets no selector', (t) => {
+t.test('text that is not a pattern in another notation gets no selector', (t) => {
   for (const text of [
     ...['', '/', 'a', 'a/b', 'a/b.c', 'c++', 'a/#b', 'a/#/b', 'a/b+', '50%off', 'a%2Fb', 'a_b'],
     ...['>a/#', '>a/*', '?a/.*', '?a/+', '*a*', '*.*', '*.json', '#a////b', '#/a', '$a/%', '&/*', '<*'],

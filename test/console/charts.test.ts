@@ -1,4 +1,4 @@
-/** The charts of the Service page: lines, warnings and texts. */
+/** The charts of the Service page: lines, warnings and text. */
 import t from 'tap'
 import { type Chart, chartGroupsOf, routesOf, valuesOf, workersOf } from '../../dist/console/service/charts/charts.js'
 import { LineStyles } from '../../dist/console/service/charts/line-styles.js'

@@ -26,7 +26,7 @@ const press = (page: Page, name: string) => dialog(page).getByRole('button', { n
 
 /** The token that the dialog shows. */
 async function shownToken(page: Page): Promise<string> {
-  await dialog(page).getByText('not shown again').waitFor()
+  await dialog(page).getByText('not be shown again').waitFor()
   return (await dialog(page).getByRole('group', { name: 'Token' }).textContent()) ?? ''
 }
 
@@ -78,12 +78,12 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   t.strictSame([await statusOf(server, first), await statusOf(server, second)], [401, 400])
   const asked = page.waitForEvent('dialog').then((question) => question.accept().then(() => question.message()))
   await page.keyboard.press('Escape')
-  t.match(await asked, /not shown again/, 'Escape asks before the token is lost')
+  t.match(await asked, /not be shown again/, 'Escape asks before the token is lost')
   await dialog(page).waitFor({ state: 'hidden' })
   t.notOk((await everything(page)).includes(second), 'the token is nowhere in the page')
 
   await page.getByRole('button', { name: 'Revoke sensor' }).click()
-  t.match(await dialog(page).textContent(), /The key allows fetch below site\/1, site\/2\. No use of it is recorded/)
+  t.match(await dialog(page).textContent(), /The key allows fetch below site\/1, site\/2\. It has no recorded use/)
   await checkAccessibility(t, page, 'a revocation')
   await press(page, 'Revoke sensor')
   await row(page, 'sensor').waitFor({ state: 'detached' })

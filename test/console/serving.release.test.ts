@@ -1,5 +1,5 @@
 /**
- * Serving of the console's pages: from memory, compressed, with ETags and a strict policy; and the routes `/console/key` and
+ * How the console's pages are served: from memory, compressed, with ETags and a strict policy. Also the routes `/console/key` and
  * `/console/state`. Other tests use the pages in a browser.
  */
 import type { OutgoingHttpHeaders } from 'node:http'

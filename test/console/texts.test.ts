@@ -1,4 +1,4 @@
-/** The texts of the Service page: numbers, times and facts. */
+/** The text of the Service page: numbers, times and facts. */
 import t from 'tap'
 import { factsOf } from '../../dist/console/service/facts.js'
 import * as formats from '../../dist/console/shared/formats.js'
@@ -29,7 +29,7 @@ t.test('numbers, bytes, durations and times are short and have units', async (t)
   t.equal(formats.formatClock(local, false), '03:04')
 })
 
-/** The texts of the facts; "!" marks a bad fact. */
+/** The text of each fact; "!" marks a bad fact. */
 function textsOf(basis: Parameters<typeof factsOf>[0]): Record<string, string> {
   return Object.fromEntries(factsOf(basis).map(({ name, text, isBad }) => [name, isBad ? `${text}!` : text]))
 }
@@ -73,7 +73,7 @@ t.test('a fact shows its age, is marked if bad, and is omitted if unknown', asyn
     ['Worker restarts', { workerRestarts: 1200, recentWorkerRestarts: 2 }, /^1,200, 2 of them recently!$/],
     ['Writer', {}, undefined],
     ['Last reload', reload(1, 1), /^1 min 0 s ago, \d\d:\d\d$/],
-    ['Last reload', reload(0, 1), /^failed; settings in use since 1 min 0 s ago, .*!$/],
+    ['Last reload', reload(0, 1), /^failed; settings in use were loaded 1 min 0 s ago, .*!$/],
     // The start counts as a reload, but not a reload just after it.
     ['Last reload', reload(1, 999_940), /^none since the start$/],
     ['Last reload', reload(1, 999_939.5), /^1 min 0 s ago, /],

@@ -20,7 +20,7 @@ import { until } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
 
-/** Holds the requests of a route until they are released. */
+/** Holds the requests to a route until they are released. */
 async function hold(page: Page, route: string) {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))
@@ -237,7 +237,7 @@ await t.test('a large value and a busy topic can be edited', { skip }, async (t)
   await choose(page, 'large')
   const asked = page.waitForEvent('dialog').then((question) => question.accept().then(() => question.message()))
   await page.getByRole('button', { name: 'Edit' }).click()
-  t.match(await asked, /^This value has 936\.0 kB, so each keystroke may take seconds/)
+  t.match(await asked, /^This value is 936\.0 kB long, so each keystroke may take seconds/)
   await page.getByLabel('New value').fill(`"y${large}"`)
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('status').filter({ hasText: 'Saved.' }).waitFor()
@@ -246,7 +246,7 @@ await t.test('a large value and a busy topic can be edited', { skip }, async (t)
   await choose(page, 'busy')
   await page.getByRole('button', { name: 'Edit' }).click()
   await page.getByLabel('New value').fill('"mine"')
-  // Other writes surround every write of the page.
+  // Other writes surround every write by the page.
   let isBusy = true
   const changing = (async () => {
     for (let i = 1; isBusy; i++) await addTopic(server, 'busy', String(i))

@@ -1,4 +1,4 @@
-/** The pure parts of the Topics page: words as selectors, files of matches, and texts of values and names. */
+/** The pure parts of the Topics page: words as selectors, files of matches, and the text of values and names. */
 import { mock } from 'node:test'
 import t from 'tap'
 import type { Client } from '../../dist/client/index.js'

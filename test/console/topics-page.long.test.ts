@@ -142,7 +142,7 @@ await t.test("an edit never silently overwrites another client's value", { skip 
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('alert').filter({ hasText: 'not JSON' }).waitFor()
   await field.fill('"mine"')
-  // A write of another client that has not reached this page yet.
+  // A write by another client that has not reached this page yet.
   let write = async () => {}
   await page.route('**/topics/set', async (route) => {
     await write()
@@ -383,7 +383,7 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   const { page } = opened
   await goTo(page, '#?*a//')
   await page.getByRole('link', { name: 'Changes' }).click()
-  await page.getByRole('heading', { name: 'Changes of *a//' }).waitFor()
+  await page.getByRole('heading', { name: 'Changes to *a//' }).waitFor()
   await page.getByText('Nothing has changed yet.').waitFor()
   await server.post('set', { path: 'a/b', value: 2 })
   await page.locator('.changes tbody tr').waitFor()
@@ -395,7 +395,7 @@ await t.test('changes are listed newest first, until paused', { skip }, async (t
   const count = await page.locator('.changes tbody tr').count()
   await server.post('addAndSet', { path: 'a/d', value: 'in the pause' })
   await page.getByText('Paused').waitFor()
-  t.equal(await page.locator('.changes tbody tr').count(), count, 'nothing is added in a pause')
+  t.equal(await page.locator('.changes tbody tr').count(), count, 'nothing is added during a pause')
   await page.getByRole('button', { name: 'Resume' }).click()
   await page.locator('.changes tbody tr').first().getByText('in the pause').waitFor()
   t.pass('changes during the pause are listed after it')

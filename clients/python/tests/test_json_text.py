@@ -1,4 +1,4 @@
-"""JSON without loss: exact numbers in both directions, the texts of values, and values that JSON cannot hold."""
+"""JSON without loss: exact numbers in both directions, the text of values, and values that JSON cannot hold."""
 
 import datetime
 import json
@@ -58,7 +58,7 @@ class Received(unittest.TestCase):
                 item = item_of('{"path":"a","type":"json","value": %s %s}' % (text, rest), decoder("float"))
                 self.assertEqual(item.text, text)
 
-    def test_random_texts_are_sliced_as_the_parser_reads_them(self) -> None:
+    def test_random_json_is_sliced_as_the_parser_reads_it(self) -> None:
         seed = int(os.environ.get("SEED", random.randrange(10**6)))
         chance = random.Random(seed)
 
@@ -81,7 +81,7 @@ class Received(unittest.TestCase):
                     with self.assertRaises(ValueError):
                         read(text[:-1])
 
-    def test_other_texts_raise(self) -> None:
+    def test_text_of_another_form_raises(self) -> None:
         for text in ("", "1", '"a"', "[1", "1]", "[1]]", "[1}", "[[1]", "[1] 2", "null"):
             self.assertRaises(ValueError, elements_of, text)
         for text in ("[]", "{", '{"a"}', '{"a":1', '{"a":1}}', "{1:2}", '{"a":1,"b"}', '{"a":1,}'):

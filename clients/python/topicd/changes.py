@@ -20,7 +20,7 @@ from .json_text import Decode, elements_of, encode_body, members_of
 _first_line_seconds = 5
 #: The service sends data at least every 15 s, so a stream that is silent for this long, in s, is dead.
 _silence_seconds = 40
-#: How long polls replace a buffered stream, in s, because each attempt receives nothing for seconds.
+#: The time for which polls replace a buffered stream, in s, because each attempt costs seconds without data.
 _polling_seconds = 600
 _poll_seconds = 30
 #: A poll may take this much longer than its wait, in s, because the service may search the log for up to 120 s.
@@ -33,9 +33,9 @@ _wait_seconds_max = 30
 class Change(NamedTuple):
     """One change, by its kind.
 
-    `topic`: `item` is the topic's current state. `removed`: there is no topic at the path, or it has another type than
-    requested. `complete`: all changes so far form a snapshot. `restarted`: the missed changes are no longer available;
-    the current state follows, and topics not in it no longer exist.
+    `topic`: `item` is the topic's current state. `removed`: there is no topic at the path, or its type is not the
+    requested one. `complete`: all changes so far form a snapshot. `restarted`: the missed changes are no longer
+    available; the current state follows, and topics not in it no longer exist.
     """
 
     kind: Literal["topic", "removed", "complete", "restarted"]
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 class Changes(Iterator[Change]):
-    """An endless iterator of changes, until it is closed; from `Client.changes`. Only one thread may iterate.
+    """An iterator of changes, endless until it is closed; from `Client.changes`. Only one thread may iterate.
 
     `next` is the token to pass as `since` to resume after the changes received so far. `is_complete` is true while
     those changes form a snapshot, as far as the client knows. `is_connected` is true if the last attempt received data
@@ -130,7 +130,7 @@ class Changes(Iterator[Change]):
             yield Change("complete")
 
     def _poll(self) -> Iterator[str]:
-        # The first poll after an outage does not wait, to report the connection immediately.
+        # The first poll after an outage does not wait, so that the connection is reported immediately.
         wait = _poll_seconds if self._has_all and self.is_connected else 0
         end = self._until(_search_seconds + wait)
         text = self._open("application/json", end, wait).text(end)
@@ -170,7 +170,7 @@ class Changes(Iterator[Change]):
         return self._link
 
     def _until(self, seconds: float) -> float:
-        """Returns the time after this many seconds, but at most the time limit of the next change."""
+        """Returns the time after this many seconds, but no later than the time limit for the next change."""
         return min(self._end, monotonic() + seconds)
 
     def _connect(self) -> None:
@@ -203,7 +203,7 @@ class Changes(Iterator[Change]):
             return _random_wait(self._restarts)
         seconds = 0
         if isinstance(error, TopicdError):
-            # An unreadable response with status 200 is from another service, which is permanent.
+            # An unreadable response with status 200 is permanent: it is from another service.
             if error.status < 429 and (error.status == 200 or error.code != "unexpected_answer"):
                 raise error
             seconds = error.retry_after_seconds or 0
@@ -230,7 +230,7 @@ def _end_of(text: str, seconds: float) -> Exception:
         return TopicdError(401, code, message)
     if code in ("since_gone", "access_changed"):
         return TopicdError(410, "since_gone", message)
-    # Streams rotate at different times, so many clients do not reconnect together.
+    # Streams rotate at different times, so their clients do not all reconnect at once.
     return _Ended(message, 0 if code == "rotated" else seconds)
 
 

@@ -1,7 +1,7 @@
 """The client: one method for each operation on topics.
 
-Options have the names of the API's request members, which docs/api.md describes, plus `timeout`, in seconds.
-connection.py decides which requests are repeated. Every method that writes documents the effect of a repetition.
+Options are named after the members of the API's requests, which docs/api.md describes; `timeout`, in s, is extra.
+connection.py decides which requests are repeated. Each write method states the effect of a repetition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Result = TypeVar("Result")
-#: One operation of a batch: `op`, and the members that a single request for that operation has.
+#: One operation of a batch: `op`, plus the members of a single request for that operation.
 Operation = Mapping[str, Any]
 #: The first wait after a conflict, in s, is at most the duration of a durable write; it doubles up to the maximum.
 _conflict_seconds, _conflict_seconds_max = 0.004, 0.5
@@ -64,7 +64,7 @@ class Paging(Reading, total=False):
 
 class Following(Reading, total=False):
     size: int
-    #: Called when data arrives, initially and after each outage; and at the start of an outage, with its reason.
+    #: `on_connected`: data arrives, initially or after an outage. `on_disconnected`: an outage starts, for this reason.
     on_connected: Callable[[], object]
     on_disconnected: Callable[[Exception], object]
 
@@ -93,17 +93,17 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends all `changes` and `follow`, and closes the idle connections."""
+        """Ends every `changes` and `follow`, and closes the idle connections."""
         for changes in list(self._followed):
             changes.close()
         self._connection.close()
 
     def get(self, path: str, **options: Unpack[Reading]) -> Optional[Item]:
-        """Fetches a topic of type json, or of `type`. Returns None if there is no topic of that type."""
+        """Fetches a topic of `type`, json by default. Returns None if there is no topic of that type."""
         return self._get({"path": path, **options}, "no_such_topic", "incompatible_type")
 
     def get_many(self, paths: Sequence[str], **options: Unpack[Reading]) -> List[Optional[Item]]:
-        """Fetches each path as `get` does, in order. The result is a snapshot if it fits on one page of the service."""
+        """Fetches each path as `get` does, in order. The result is a snapshot if it fits into one response."""
         items: List[Optional[Item]] = []
         while len(items) < len(paths):
             rest: Dict[str, Any] = {"paths": paths[len(items) :], **options}
@@ -161,14 +161,14 @@ class Client:
         raise ValueError(f"attempts_max must be at least 1, but is {attempts_max}")
 
     def batch(self, operations: Iterable[Operation], **options: Unpack[Versioned]) -> List[Answer]:
-        """Applies all operations in order, in one commit, or none of them. It is never sent twice.
+        """Applies all operations in order, in one commit, or none of them. The batch is never sent twice.
 
         Raises a TopicdError whose `operation` is the index of the first rejected operation.
         """
         return self._batch({"operations": [*operations], **options})
 
     def batch_each(self, operations: Iterable[Operation], **options: Unpack[Versioned]) -> List[Answer]:
-        """Applies each operation independently, in order, in one commit. It is never sent twice."""
+        """Applies each operation independently, in order, in one commit. The batch is never sent twice."""
         return self._batch({"operations": [*operations], "atomic": False, **options})
 
     def upload(self, operations: Iterable[Operation], *, timeout: Optional[float] = None,
@@ -182,11 +182,11 @@ class Client:
         return upload(self._connection, operations, timeout, on_progress, on_refused)
 
     def page(self, selector: str, **options: Unpack[Paging]) -> Page:
-        """Fetches one page of matching topics, by default of 10. To continue, pass its last path as `after`."""
+        """Fetches one page of matching topics, 10 by default. To continue, pass its last path as `after`."""
         return self._fetch({"selector": selector, **options}, page_of)
 
     def pages(self, selector: str, **options: Unpack[Paging]) -> Iterator[Page]:
-        """Iterates over all pages, by default of 100 topics. Topics that exist throughout are returned exactly once."""
+        """Iterates over all pages, by default 100 topics each. Topics that exist throughout occur exactly once."""
         return self._pages({"selector": selector, "size": 100, **options})
 
     def walk(self, selector: str, **options: Unpack[Paging]) -> Iterator[Item]:
@@ -195,13 +195,13 @@ class Client:
 
     def count(self, selector: str, *, type: Literal["json", "string", "any"] = "json",
               timeout: Optional[float] = None) -> int:
-        """Counts the matching topics of type json, or of `type`."""
+        """Counts the matching topics of `type`, json by default."""
         members = {"selector": selector, "type": type, "count": True, "timeout": timeout}
         return self._fetch(members, lambda text, _: int(members_of(text).get("count", "")))
 
     def list(self, path: str = "", *, size: int = 100, after: Optional[str] = None,
              timeout: Optional[float] = None) -> Iterator[Child]:
-        """Lists the children of a path, or the top of the tree, in tree order. Each costs two seeks."""
+        """Lists the children of a path, or the top of the tree, in tree order. Each child costs two seeks."""
         level = len(segments_of(path)) + 1 if path else 1
         members = {"size": size, "after": after, "timeout": timeout, "type": "any", "with_values": False,
                    "deep_branch_depth": level, "deep_branch_limit": 2}
@@ -224,8 +224,8 @@ class Client:
                **options: Unpack[Following]) -> LiveTopics:
         """Follows the matching topics in a mapping that a thread keeps up to date until you close it.
 
-        The thread calls `on_change` after each change of the mapping, including `complete`. An exception in a callback
-        ends following.
+        The thread calls `on_change` after each change to the mapping, including `complete`. If a callback raises an
+        exception, following stops.
         """
         return LiveTopics(self.changes(selector, **options), on_change)
 

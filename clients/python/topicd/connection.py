@@ -1,7 +1,7 @@
 """One request and its response: kept connections, the time limit, and the single retry. The routes are in client.py.
 
-A request is repeated at most once, and only if its connection failed: because the connection was refused, so nothing
-was sent, or if applying the request twice is harmless. A response is never a reason to retry.
+A request is repeated at most once, and only after its connection failed: either the connection was refused, so
+nothing was sent, or applying the request twice is harmless. A response is never a reason to retry.
 """
 
 import http.client
@@ -60,7 +60,7 @@ class Link:
         return text.decode("utf-8", "replace")
 
     def line(self, end: float) -> str:
-        """Returns the next line of a response without a length, with its line feed; empty at the end."""
+        """Returns the next line, with its line feed, of a response without a length; at its end, an empty str."""
         with self.failing_as(ConnectionLost):
             self.socket.settimeout(seconds_until(end))
             return self.response.readline().decode("utf-8", "replace")
@@ -77,7 +77,7 @@ class Link:
         return piece
 
     def is_usable(self) -> bool:
-        """False if the service has closed the connection or may soon: no other data arrives between requests."""
+        """False if the service has closed the connection or may do so soon: no other data arrives between requests."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
             return monotonic() - self.used < _idle_seconds_max and not selector.select(0)
@@ -105,11 +105,11 @@ class Connection:
             raise ValueError(f"url must be an http or https URL, but is {url}")
         # The message does not show the key. A key from a file may end in a line feed.
         if not isinstance(key, str) or not re.fullmatch(r"[\x21-\x7e]+", key.strip()):
-            raise ValueError("key must be a str that is not empty and has only characters that an API key may contain")
+            raise ValueError("key must be a non-empty str of characters that an API key may contain")
         self._host, self._port, self._is_secure = parts.hostname, parts.port, parts.scheme == "https"
         self._base, self._key = parts.path.rstrip("/") + "/topics/", {"authorization": f"Apikey {key.strip()}"}
         self._timeout, self._context = timeout, context
-        #: Idle connections, the longest unused first.
+        #: Idle connections, the least recently used first.
         self._idle: Deque[Link] = deque()
         self._pid = os.getpid()
 
@@ -128,7 +128,7 @@ class Connection:
 
     def open(self, route: str, body: bytes, headers: Mapping[str, str], end: float,
              link: Optional[Link] = None) -> Link:
-        """Sends once, by default on a new connection. Returns it if the status is 200; otherwise raises TopicdError."""
+        """Sends once, by default on a new connection, and returns it. Raises TopicdError unless the status is 200."""
         link = link or self._connect(end)
         link.send(self._base + route, {**self._key, **_json, **headers}, body, end)
         if link.response.status != 200:

@@ -1,4 +1,4 @@
-"""Topics, pages and responses to writes, and their readers, which raise ValueError for a text of another format.
+"""Topics, pages and responses to writes, and their readers, which raise ValueError for text in another format.
 
 Nothing is sent from here.
 """
@@ -52,8 +52,8 @@ class Child(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The response to a write. `version` is set if requested, and `value` and `text`, with every digit, after an
-    increment. `code` and `message` are set only for a rejected operation of `batch_each`.
+    """The response to a write. `version` is set if requested. After an increment, `value` and `text` are set, and
+    `text` has every digit. `code` and `message` are set only for a rejected operation of `batch_each`.
     """
 
     path: Optional[str] = None

@@ -1,6 +1,6 @@
-"""JSON without loss: exact numbers in requests, and the exact texts of received values.
+"""JSON without loss: exact numbers in requests, and the exact text of received values.
 
-Python's own parser and writer do the rest. item.py interprets the texts.
+Python's own parser and writer do the rest. item.py interprets the text.
 """
 
 import json
@@ -17,7 +17,7 @@ Decode = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class JsonText:
-    """A JSON text in place of a value or part of it, sent verbatim: `JsonText('1.10')` keeps its last 0."""
+    """JSON text in place of a value or part of it, sent verbatim: `JsonText('1.10')` keeps its last 0."""
 
     text: str
 
@@ -30,7 +30,7 @@ def _refuse(constant: str) -> Any:
 
 
 def decoder(numbers: Numbers) -> Decode:
-    """Returns the parser of values."""
+    """Returns the parser for values."""
     choices: Dict[str, Any] = {"float": (int, float), "decimal": (int, Decimal), "text": (JsonText, JsonText)}
     if numbers not in choices:
         raise ValueError(f"numbers must be one of {', '.join(choices)}, but is {numbers!r}")
@@ -38,12 +38,12 @@ def decoder(numbers: Numbers) -> Decode:
     return json.JSONDecoder(parse_int=whole, parse_float=fraction, parse_constant=_refuse).decode
 
 
-#: Marks the place of a text that json.dumps cannot write. The mark is random, so no value contains it.
+#: Marks the place of JSON text that json.dumps cannot write. The mark is random, so no value contains it.
 _mark = secrets.token_hex(16)
 
 
 def encode(value: Any) -> str:
-    """Returns the JSON text of a value. Raises ValueError or TypeError if JSON cannot hold it, such as NaN."""
+    """Returns the JSON text of a value. Raises ValueError or TypeError if JSON cannot hold it, as with NaN."""
     texts: List[str] = []
 
     def marked(part: Any) -> str:
@@ -67,7 +67,7 @@ _token = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[][{}:,]', re.S)
 
 
 def _parts(text: str, brackets: str) -> List[str]:
-    """Returns the texts between the commas and colons directly inside the outer brackets."""
+    """Returns the parts between the commas and colons directly inside the outer brackets."""
     text = text.strip()
     parts: List[str] = []
     depth, start = 0, 1

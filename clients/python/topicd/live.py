@@ -49,7 +49,7 @@ class LiveTopics(Mapping[str, Item]):
         return self._is_complete and self._changes.is_complete
 
     def close(self) -> None:
-        """Ends following; the mapping keeps its last state."""
+        """Stops following; the mapping keeps its last state."""
         self._changes.close()
 
     def wait_ready(self, timeout: Optional[float] = 30) -> None:

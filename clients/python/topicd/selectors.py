@@ -28,7 +28,7 @@ def descendants(path: str) -> str:
 
 def any_of(*selectors: str) -> str:
     """Selects every topic that at least one of these selectors selects. Needs at least one selector."""
-    # In a run of slashes the last four separate, so a slash after the separator would belong to the selector before it.
+    # In a run of slashes, the last four are the separator, so a leading slash would belong to the selector before it.
     return "#" + "////".join(f">{selector}" if selector.startswith("/") else selector for selector in selectors)
 
 

@@ -9,7 +9,7 @@ from .connection import Connection
 from .errors import TopicdError, read_answer
 from .json_text import encode
 
-#: Limits of one chunk, which one operation may exceed. Of this many operations, the service lists every rejection.
+#: Limits of one chunk, which one operation may exceed. For this many operations, the service lists every rejection.
 _piece_characters = 256 * 1024
 _piece_operations = 4000
 #: The wait before the rest is sent to another worker.
@@ -19,7 +19,7 @@ _lines = dict.fromkeys(("content-type", "accept"), "application/x-ndjson")
 
 #: The numbers of applied and rejected operations.
 Uploaded = NamedTuple("Uploaded", [("durable", int), ("refused", int)])
-#: A rejected operation; the index counts all operations, from 0.
+#: A rejected operation; `index` is its index among all operations, from 0.
 Refusal = NamedTuple("Refusal", [("index", int), ("code", str), ("message", str)])
 
 

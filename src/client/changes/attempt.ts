@@ -131,7 +131,7 @@ function endOf(data: string, retryMs: number | undefined): Error {
   const { code, message } = readAnswer(data, JSON.parse) as { readonly code: string; readonly message: string }
   if (code === 'unauthorized') return new TopicdError(401, code, message)
   if (code === 'since_gone' || code === 'access_changed') return new TopicdError(410, 'since_gone', message)
-  // Streams rotate at different times, so many clients do not reconnect together.
+  // Streams rotate at different times, so their clients do not all reconnect at once.
   return new Ended(message, code === 'rotated' ? 0 : retryMs)
 }
 

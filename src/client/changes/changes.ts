@@ -9,7 +9,7 @@ import type { SharedStreams } from './shared-stream.js'
 import { fill } from './subscription.js'
 
 export type Change =
-  /** The topic's current state, or `removed` if the topic is missing or has another type than requested. */
+  /** The topic's current state, or `removed` if the topic is missing or has a type other than the requested one. */
   | Result
   /** All changes so far together form a snapshot. */
   | { readonly kind: 'complete' }

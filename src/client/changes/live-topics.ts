@@ -50,7 +50,7 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
         reject(error)
       })
     })
-    // The `error` event also reports it.
+    // The `error` event also reports a failure.
     this.ready.catch(() => {})
   }
 
@@ -69,7 +69,7 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
     return this.changes.isConnected
   }
 
-  /** Ends following; the Map keeps its last state. */
+  /** Stops following; the Map keeps its last state. */
   close(): void {
     this.controller.abort()
   }

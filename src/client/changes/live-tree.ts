@@ -29,7 +29,7 @@ interface TreeEvents extends ConnectionEvents {
   readonly error: CustomEvent<unknown>
 }
 
-/** The methods of the client that a tree needs. */
+/** The client's methods that a tree needs. */
 interface Source {
   list(path: string, options: ListOptions): AsyncIterable<Child>
   page(selector: string, options: PageOptions): Promise<Page>
@@ -54,7 +54,7 @@ interface Level {
 export interface TreeOptions {
   /** Number of children listed at a time; 100 by default. */
   readonly size?: number | undefined
-  /** Ends following when aborted. */
+  /** Stops following when aborted. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -160,12 +160,12 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     this.#changed()
   }
 
-  /** Ends following; the names keep their last state. */
+  /** Stops following; the names keep their last state. */
   close(): void {
     this.controller.abort()
   }
 
-  /** @param after a listed child; undefined to list as many children as before again */
+  /** @param after a listed child; undefined to list the same number of children anew */
   #list(path: string, level: Level, after: string | undefined): Promise<void> {
     level.listing ??= this.#ask(() => this.#listNext(path, level, after)).finally(() => {
       level.listing = undefined
@@ -221,7 +221,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
   }
 
-  /** Applies changes during the request again after it, because the response may show an earlier state. */
+  /** After a request, reapplies the changes that arrived during it, because its response may show an earlier state. */
   async #ask(question: () => Promise<void>): Promise<void> {
     const recent: Result[] = []
     this.#recent.add(recent)
@@ -253,7 +253,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     }
   }
 
-  /** Returns once changes were missed, instead of receiving the current state of every topic. */
+  /** If changes were missed, returns instead of receiving the current state of every topic. */
   async #followOnce(changes: Changes): Promise<void> {
     let hasBegun = false
     for await (const change of changes) {

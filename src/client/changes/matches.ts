@@ -30,7 +30,7 @@ export function matchesOf(selector: string): Matches | undefined {
   return { selectors, test: (path) => tests.some((test) => test(path)) }
 }
 
-/** The members of a set: in each run of slashes, the last four separate. A nested set is merged into the outer set. */
+/** The members of a set: in each run of slashes, the last four are the separator. A nested set is merged into the outer set. */
 function membersOf(set: string): readonly string[] {
   return set.split(/\/{4}(?!\/)/).map((member) => member.replace(/^#+/, ''))
 }
@@ -119,7 +119,7 @@ function sourceOf(pattern: string, notSlash: string): string | undefined {
   return source === '' ? undefined : source
 }
 
-/** Matches whole texts as the service does; a dot matches any character. */
+/** Matches the whole text, as the service does; a dot matches any character. */
 function expressionOf(source: string, tail = ''): RegExp | undefined {
   const repetitions = source.replace(/\\./gs, '').match(/[*+]/g)?.length ?? 0
   return repetitions > repetitionsMax ? undefined : new RegExp(`^(?:${source})${tail}$`, 'su')

@@ -10,7 +10,7 @@ import { controllerWithin, wait } from '../wait.js'
 import { Attempt, type ChangesPage, Ended, HeldBack } from './attempt.js'
 import type { Place, Places } from './places.js'
 
-/** How long polls replace a buffered stream, in ms. The cause may disappear, but each attempt receives nothing for seconds. */
+/** The time for which polls replace a buffered stream, in ms. The cause may disappear, but each attempt costs seconds without data. */
 const pollingMs = 600_000
 
 const pollSeconds = 30
@@ -50,9 +50,9 @@ export class PageStream {
   #attempt: AbortController | undefined
   #place: Place | undefined
   #isConnected = false
-  /** Polls replace the stream until this time of `performance.now()`. */
+  /** Polls replace the stream until this time, by `performance.now()`. */
   #pollsUntilMs = 0
-  /** False until a page had no more pages after it; until then, polls do not wait. */
+  /** True once the last page has arrived; until then, polls do not wait. */
   #hasAll = false
   /** Consecutive attempts that returned no page. */
   #failures = 0
@@ -127,7 +127,7 @@ export class PageStream {
       yield page
       if (!page.has_more) await wait(places?.pollMs ?? shortPollMs, signal)
     } else if (performance.now() >= this.#pollsUntilMs) yield* this.#ask(signal).pages()
-    // The first poll after an outage does not wait, to report the connection immediately.
+    // The first poll after an outage does not wait, so that the connection is reported immediately.
     else yield await this.#ask(signal, this.#hasAll && this.#isConnected ? pollSeconds : 0).page()
   }
 
@@ -164,7 +164,7 @@ export class PageStream {
     }
     if (error instanceof Ended) return error.waitMs
     if (isGone(error)) {
-      // Each restart requests the whole state. If the service soon forgets again, such requests must not follow without a wait.
+      // Each restart requests the whole state. If the service soon forgets again, such requests must be spaced out.
       if (performance.now() - this.#completeMs > waitMsMax) this.#restarts = 0
       return randomWaitMs(this.#restarts++)
     }

@@ -1,10 +1,10 @@
 /**
  * Places for connections that stay open. Over HTTP/1.1, all tabs of a browser share six connections to a host: with six
- * streams open, no other request from any tab gets a response. So the tabs share `placesMax` places by a BroadcastChannel,
+ * streams open, no other request from any tab gets a response. So the tabs share `placesMax` places through a BroadcastChannel,
  * which every page has, unlike locks. Its messages contain only numbers. Other environments have no such limit.
  *
- * A tab claims a place and takes it unless it learns of enough earlier claims within `answerMsMax`. If a busy tab reports an
- * earlier claim later, the tab gives the place back. So the limit may be exceeded briefly.
+ * A tab claims a place and takes it unless it learns of enough earlier claims within `answerMsMax`. If a busy tab
+ * reports such a claim too late, the place is given back afterwards. So the limit may be exceeded briefly.
  */
 
 /** Leaves two of the six connections for requests. */
@@ -66,7 +66,7 @@ class SharedPlaces implements Places {
   readonly #id = Math.random()
   readonly #channel: InstanceType<typeof BroadcastChannel>
   readonly #watchers = new Set<() => void>()
-  /** The callback of each claim for the loss of its place. */
+  /** The callback of each claim, called if its place is lost. */
   readonly #claims = new Map<number, () => void>()
   /** The claims of each other tab, by its id. */
   readonly #others = new Map<number, { readonly claims: readonly number[]; readonly heardMs: number }>()

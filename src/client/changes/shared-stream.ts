@@ -3,7 +3,7 @@
  * follower its own matches. Positions do not depend on selectors, so a follower can join later:
  *
  *     founders    followers that start in one turn, at the same position, open the stream together
- *     joining     the follower catches up by its own polls; then the stream is reopened with a larger union, from a position
+ *     joining     the follower catches up with its own polls; then the stream is reopened with a larger union, from a position
  *                 before the last of those polls. A topic that is delivered twice has its current state both times
  *     leaving     the union does not shrink until the stream is reopened for another reason
  */

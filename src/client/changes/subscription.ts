@@ -1,4 +1,4 @@
-/** Fills a follower from a shared stream. A follower that starts later, or falls behind, catches up by polls. */
+/** Fills a follower from a shared stream. A follower that starts later, or falls behind, catches up by polling. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { controllerWithin } from '../wait.js'
 import type { Follower } from './follower.js'

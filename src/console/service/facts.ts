@@ -1,4 +1,4 @@
-/** Facts about the service, as names and texts: versions, times, sizes. */
+/** Facts about the service, as names and text: versions, times, sizes. */
 import type { Facts } from '../../ops/figures/console-state.js'
 import { formatBytes, formatClock, formatSpan, formatTime, formatWhole, unknown } from '../shared/formats.js'
 
@@ -93,11 +93,11 @@ function workersOf({ version, workers, workerVersions = {} }: Facts): Words {
 function reloadOf({ reloadSuccessful, reloadSuccessS, startedS = 0 }: Facts, basis: Basis): Words {
   if (reloadSuccessS === undefined) return undefined
   const time = ago(reloadSuccessS, basis)
-  if (reloadSuccessful === 0) return { bad: `failed; settings in use since ${time}` }
+  if (reloadSuccessful === 0) return { bad: `failed; settings in use were loaded ${time}` }
   return reloadSuccessS > startedS ? time : 'none since the start'
 }
 
-/** Null with PostgreSQL, which has its own backups. Only with PostgreSQL, there is no minimum of free disk space. */
+/** Null with PostgreSQL, which has its own backups. Only PostgreSQL has no minimum of free disk space. */
 function backupOf({ backupS, topics, diskFreeBytesMin }: Facts, basis: Basis): Words {
   if (backupS !== undefined) return ago(backupS, basis)
   if (topics === undefined) return undefined

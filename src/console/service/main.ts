@@ -1,6 +1,6 @@
 /**
  * The Service page: it reads, keeps and shows the service's state. It redraws after a reading, or when the user selects another
- * time. Other files create the texts.
+ * time. Other files compose the text.
  */
 import { html, render, type TemplateResult } from 'lit-html'
 import { download, fileName } from '../shared/download.js'
@@ -198,7 +198,7 @@ class ServicePage {
     `
   }
 
-  /** A chart with its values as text, at the pointer, at the selected time, or current. */
+  /** A chart with its values as text: those at the pointer, at the selected time, or now. */
   #chartView(chart: Chart): TemplateResult {
     const { title, explanation, lines } = chart
     const { last, moments } = this.#state.history

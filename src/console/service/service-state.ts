@@ -63,7 +63,7 @@ export class ServiceState {
   }
 }
 
-/** A failure if the text has another format, such as version 1.0.0 sends. */
+/** A failure if the text has another format, such as that of version 1.0.0. */
 function receivedIn(text: string): Received | Failure {
   try {
     const received = JSON.parse(text) as Received

@@ -3,7 +3,7 @@
 /** How long the file stays in memory, in ms, so that the browser can start the download. */
 const keptMs = 60_000
 
-/** @param parts the pieces of the file's text, so that a long text need not be joined first */
+/** @param parts the pieces of the file's text, so that long text need not be joined first */
 export function download(name: string, type: string, parts: readonly string[]): void {
   const url = URL.createObjectURL(new Blob([...parts], { type }))
   const link = document.createElement('a')

@@ -1,4 +1,4 @@
-/** Numbers, durations and times as text, with only as many digits as a person compares. */
+/** Numbers, durations and times as text, with only as many digits as a person can compare. */
 
 export const unknown = '–'
 

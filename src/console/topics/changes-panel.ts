@@ -14,7 +14,7 @@ import { shortened, visible } from './value-text.js'
 /** Older changes are dropped. */
 const keptMax = 200
 
-/** Maximum length of a value as shown, and so as kept. */
+/** Maximum length of a value, as shown and kept. */
 const charactersMax = 300
 
 interface SeenChange {
@@ -48,7 +48,7 @@ export class ChangesPanel implements Panel {
   }
 
   get title(): string {
-    return `Changes of ${visible(this.selector)}`
+    return `Changes to ${visible(this.selector)}`
   }
 
   leave(): void {
@@ -112,7 +112,7 @@ export class ChangesPanel implements Panel {
     const isPaused = this.#isPaused.value
     return html`
       <section class="panel" aria-labelledby="changes-title">
-        <h2 id="changes-title" tabindex="-1">Changes of <bdi class="exact">${visible(selector)}</bdi></h2>
+        <h2 id="changes-title" tabindex="-1">Changes to <bdi class="exact">${visible(selector)}</bdi></h2>
         ${alertView(this.#problem.value)}
         <p class="row">
           <button aria-pressed=${isPaused} @click=${() => (isPaused ? this.#resume() : this.#pause())}>${isPaused ? 'Resume' : 'Pause'}</button>

@@ -21,7 +21,7 @@ export interface Context extends Ending {
   readonly note: (text: string) => void
 }
 
-/** The main part of the page, next to the tree. It is redrawn when a signal that `view` reads changes. */
+/** The main part of the page, next to the tree. It is redrawn after each change to a signal that `view` reads. */
 export interface Panel {
   /** The title of the tab. */
   readonly title: string

@@ -1,4 +1,4 @@
-/** Buttons that copy text, by the clipboard API, which requires https or localhost, or by selecting text. */
+/** Buttons that copy text, with the clipboard API, which requires https or localhost, or by selecting the text. */
 import { html, type TemplateResult } from 'lit-html'
 import type { Context } from './context.js'
 import { icon } from './icons.js'
@@ -26,7 +26,7 @@ export function curlButton(name: string, context: Context, route: string, ...bod
   return copyButton(name, () => commands.map((words) => words.join(' \\\n  ')).join('\n'), context.note)
 }
 
-/** Quotes a text as one word of a POSIX shell. */
+/** Quotes text as one word for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

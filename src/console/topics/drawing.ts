@@ -1,5 +1,5 @@
 /**
- * Draws the page, at most once per frame, and only if a signal that the last draw read has changed. All state is in signals,
+ * Draws the page, at most once per frame, and only after a change to a signal that the last draw read. All state is in signals,
  * so no code requests a draw. Only this file moves the focus, after a draw.
  */
 import { effect, signal } from '@preact/signals-core'
@@ -12,7 +12,7 @@ let draw = (): void => {}
 let isScheduled = false
 let waiting: readonly (() => void)[] = []
 
-/** Draws now, and again whenever a signal that `render` read changes. */
+/** Draws now, and again after each change to a signal that `render` has read. */
 export function keepDrawn(render: () => void): void {
   let forget = (): void => {}
   draw = () => {
@@ -86,7 +86,7 @@ function textIn(element: Element | null): string {
   return isField ? element.value : ''
 }
 
-/** The current Unix time in ms, updated every second to redraw texts such as "3 s ago". */
+/** The current Unix time in ms, updated every second to redraw text such as "3 s ago". */
 export const nowMs = signal(Date.now())
 
 whileSeen(1000, () => (nowMs.value = Date.now()))

@@ -1,4 +1,4 @@
-/** Descriptions of failures, of requests and of user input, and their display in a panel or dialog. */
+/** Descriptions of failed requests and invalid input, and their display in a panel or dialog. */
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { TopicdError } from '../../client/index.js'
 
@@ -6,7 +6,7 @@ export function isConflict(error: unknown): error is TopicdError {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
 }
 
-/** The part of a session that a failure can end. */
+/** What a failure needs in order to end a session. */
 export interface Ending {
   /** Called if the service no longer knows the key. */
   readonly signOut: (reason: string) => void

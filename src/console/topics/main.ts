@@ -115,7 +115,7 @@ class Page {
     const isContinuing = key === this.#earlierKey.value
     return this.#signingIn.run({ signOut: (reason) => this.#signOut(reason) }, async () => {
       const session = await beginSession(key)
-      // The user no longer waits for this key and is entering another one.
+      // The user is no longer waiting for this key and is entering another one.
       if (isContinuing && this.#earlierKey.value === undefined) return
       this.#earlierKey.value = undefined
       this.#enter(session)

@@ -2,8 +2,8 @@
  * The caller: an API key, its permissions, and the client that uses it. The key is kept in the tab's session storage,
  * which is deleted with the tab, and is sent only to the service.
  *
- * If the user opens a link of this page in a new tab, the browser copies that storage to the tab. Local storage, a cookie
- * or a BroadcastChannel would give the key to every page of this origin, which may belong to another program behind a proxy.
+ * If the user opens a link on this page in a new tab, the browser copies that storage to the tab. Local storage, a cookie
+ * or a BroadcastChannel would give the key to every page of this origin; behind a proxy, these may belong to other programs.
  */
 import type { Overview } from '../../api/console/primary.js'
 import { refusalOf } from '../../client/error.js'
@@ -35,7 +35,7 @@ export interface Session {
 
 const storageName = 'topicd-key'
 
-/** Longer than any response of the service takes. */
+/** Longer than any response from the service takes. */
 const timeoutMs = 60_000
 
 /** Time limit of the first request, in ms, for which the user is waiting. */
@@ -59,8 +59,8 @@ export function endSession(): void {
 }
 
 /**
- * If the user opens a link of this page in a new tab or window (middle button, Ctrl, Command or Shift), opens it so that the
- * new tab gets the key. Browsers copy the storage only from an opener, which such a link would not have. When it starts, the
+ * If the user opens a link on this page in a new tab or window (middle button, Ctrl, Command or Shift), opens it so that the
+ * new tab gets the key. Browsers copy the storage only from an opener, which such a tab would not have. When it starts, the
  * new page drops its opener, so neither page can control the other.
  */
 export function shareWithOpenedTabs(): void {
@@ -75,7 +75,7 @@ export function shareWithOpenedTabs(): void {
   addEventListener('auxclick', open)
 }
 
-/** The key in a text, without the word that precedes it in a header. */
+/** The key in the entered text, without the word that precedes it in a header. */
 export function keyIn(text: string): string {
   return text.trim().replace(/^(apikey|bearer)\s+/i, '')
 }
@@ -84,7 +84,7 @@ export function keyIn(text: string): string {
 export async function beginSession(key: string): Promise<Session> {
   if (/\s/.test(key)) throw new RangeError('This is not an API key: it contains a space.')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it contains invalid characters.')
-  // Relative to the page, so that a base path and a proxy's prefix are right.
+  // Relative to the page, so that a base path and a proxy's prefix are included.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   const caller = { base, authorization: `Apikey ${key}`, client: connect(base, { key, timeoutMs }) }
   const described = await ask<KeyDescription>(caller, 'key', undefined, firstAnswerMsMax)
@@ -95,7 +95,7 @@ export async function beginSession(key: string): Promise<Session> {
 
 const foreign = (): RangeError => new RangeError('The response is not from topicd.')
 
-/** Undefined if the key is restricted, or if the service is an earlier version. */
+/** Undefined if the key is restricted, the service is an earlier version, or the request fails. */
 export async function readOverview(session: Session): Promise<Overview | undefined> {
   const { under, admin } = session.key
   return under.length > 0 || admin === undefined ? undefined : ask<Overview>(session, 'overview').catch(() => undefined)

@@ -58,7 +58,7 @@ export function withLineEnds(text: string, before: string): string {
   return before.replaceAll(/\r\n?/g, '\n') === text ? before : isOther ? text.replaceAll('\n', '\r\n') : text
 }
 
-/** The value of an edited text; white space between tokens is dropped. @throws SyntaxError if the text is not JSON */
+/** The value that the edited text describes; white space between tokens is dropped. @throws SyntaxError if the text is not JSON */
 export function valueIn(type: Item['type'], text: string): string | JsonText {
   if (type === 'string') return text
   jsonText(text)
@@ -93,5 +93,5 @@ export function sizeText(text: string): string {
   return bytes < 10_000 ? `${bytes} bytes` : `${(bytes / 1000).toFixed(1)} kB`
 }
 
-/** Caches the size of the last text, because a large text is drawn often. */
+/** Caches the size of the last text, because large text is drawn often. */
 let sized = { text: '', bytes: 0 }

@@ -104,7 +104,7 @@ const listeners = { 'open streams': 'streams', 'waiting polls': 'polls' } as con
 const restOfTraffic: readonly Chart[] = [
   seconds('Latency', 'response time in workers, over the last 30 s', ...quantileLines('responses', 'latencyS')),
   whole('Connections', 'from clients, to all workers', ...limited('connectionsMax', { open: 'connections' })),
-  whole('Streams and polls', 'of changes; each has this limit', ...limited('listenersMax', listeners)),
+  whole('Streams and polls', 'for changes; the limit applies to each kind', ...limited('listenersMax', listeners)),
 ]
 
 const writes: readonly Chart[] = [
@@ -144,7 +144,7 @@ export function workersAround({ atS }: Moment, moments: readonly Moment[]): Read
 
 type Styles = ReturnType<LineStyles['assign']>
 
-/** Includes the disk's chart only if there is a minimum of free space. @param styles line styles of workers and routes */
+/** Includes the disk's chart only if there is a minimum for free space. @param styles line styles of workers and routes */
 export function chartGroupsOf(
   moments: readonly Moment[],
   styles: Readonly<Record<'workers' | 'routes', Styles>>,

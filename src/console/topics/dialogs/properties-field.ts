@@ -1,4 +1,4 @@
-/** The fields for properties: names and values, and for the most common form of REMOVAL a period with a unit. */
+/** The fields for properties: names and values, and, for the most common form of REMOVAL, a period with a unit. */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 

@@ -1,5 +1,5 @@
 /**
- * The dialog that removes topics. It counts them by a dry run and asks for confirmation. Only its button removes
+ * The dialog that removes topics. It counts them with a dry run and asks for confirmation. Only its button removes
  * anything: no key does, and a closed dialog starts no removal.
  */
 import { type Signal, signal } from '@preact/signals-core'

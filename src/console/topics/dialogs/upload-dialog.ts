@@ -105,7 +105,7 @@ function itemIn(line: string, number: number) {
   }
 }
 
-/** @throws RangeError for a line that exceeds every service's limit */
+/** @throws RangeError for a line that exceeds the highest possible limit */
 async function* linesOf(file: File): AsyncGenerator<string> {
   const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader()
   let line = ''

@@ -38,7 +38,7 @@ export class KeyDialog extends FormDialog {
   }
 
   get closeQuestion(): string | undefined {
-    return this.#issued.peek() && 'Close? The token is not shown again.'
+    return this.#issued.peek() && 'Close? The token will not be shown again.'
   }
 
   /** Drops the token. */
@@ -74,10 +74,10 @@ export class KeyDialog extends FormDialog {
   #tokenView({ name, token = '', former_until: formerUntil, late = [] }: ChangedKey): TemplateResult {
     const note = (text: string) => (this.#copied.value = text)
     return html`
-      <h2 id="dialog-title">The token of <bdi class="exact">${visible(name)}</bdi></h2>
+      <h2 id="dialog-title">The token for <bdi class="exact">${visible(name)}</bdi></h2>
       <p class="exact value token" tabindex="0" role="group" aria-label="Token">${token}</p>
       <p class="row">${copyButton('Copy the token', () => token, note)}<span role="status" class="good">${this.#copied.value}</span></p>
-      <p class="notice">Copy the token now: it is not shown again and cannot be recovered.</p>
+      <p class="notice">Copy the token now: it will not be shown again and cannot be recovered.</p>
       ${formerUntil === undefined ? nothing : html`<p>The old token is valid until <time datetime=${formerUntil}>${timeText(formerUntil)}</time>.</p>`}
       ${late.length === 0 ? nothing : html`<p class="bad">These workers did not respond and may not accept the token yet: ${late.join(', ')}.</p>`}
       <p class="row"><button class="primary" autofocus @click=${() => this.context.dialogs.end(this)}>I have the token</button></p>
@@ -140,7 +140,7 @@ function revocationText({ allow, under, used }: ListedKeyEntry, isOwn: boolean):
   const where = under.length === 0 ? '' : ` below ${under.map(visible).join(', ')}`
   const use =
     used === undefined
-      ? 'No use of it is recorded, except perhaps in the last minute.'
+      ? 'It has no recorded use, but may have been used in the last minute.'
       : `It was last used ${minutesAgoText(used, nowMs.value)}.`
   return html`
     <p>Every program that uses this key gets 401 immediately, and its streams end. The key allows ${allow.join(', ')}${where}. ${use}</p>

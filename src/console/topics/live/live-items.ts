@@ -6,7 +6,7 @@ import { signal } from '@preact/signals-core'
 import { type Client, type Item, type LiveTopics, topic } from '../../../client/index.js'
 import { partsOf, selectorsOf } from './selectors.js'
 
-/** Minimum interval between two changes of the followed paths, in ms, because names may appear and disappear at any rate. */
+/** Minimum interval between two changes to the followed paths, in ms, because names may appear and disappear at any rate. */
 const changeMs = 1000
 
 /** Paths that are followed together. */
@@ -19,7 +19,7 @@ interface Part {
 interface Seen {
   /** Undefined if there is no topic. */
   readonly item: Item | undefined
-  /** The number of changes while the topic has been shown. */
+  /** The number of changes since the topic appeared on the screen. */
   readonly changes: number
 }
 

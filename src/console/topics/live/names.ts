@@ -1,6 +1,6 @@
 /**
- * The names of the topics, the latest changes, and whether the service is connected. All of this is from one stream, which stays
- * open as long as the page. Nothing is drawn here.
+ * The names of the topics, the latest changes, and whether the service is connected. All of this is from one stream, which is open
+ * as long as the page. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'
@@ -29,7 +29,7 @@ export interface SeenChange extends TopicChange {
 }
 
 export class Names {
-  /** Increases with each change of the names. */
+  /** Increases with each change to the names. */
   readonly version = signal(0)
   /** The latest changes, the newest first, one per topic. */
   readonly last = signal<readonly SeenChange[]>([])
@@ -99,7 +99,7 @@ export class Names {
     return this.tree.listedTo(path)
   }
 
-  /** Opens the levels above a path and lists the path in them. Stops at a missing level, or if another path is requested. */
+  /** Opens the levels above a path and includes the path in them. Stops at a missing level, or if another path is requested. */
   async reveal(path: string): Promise<void> {
     this.#revealed = path
     for (let end = path.indexOf('/'); this.#revealed === path; end = path.indexOf('/', end + 1)) {

@@ -1,4 +1,4 @@
-/** Selectors for any number of paths, in as few selectors as the service's limit allows. */
+/** Selectors for any number of paths: as few as the service's limit allows. */
 import { anyOf } from '../../../client/index.js'
 
 /** The service's limit for a selector is 8,192 bytes. */

@@ -1,4 +1,4 @@
-/** The search box, for plain words, which become a selector, or for a selector. */
+/** The search box. It takes a selector, or plain words, which become one. */
 import { html, type TemplateResult } from 'lit-html'
 import { selectorFor } from '../../../client/index.js'
 import { icon } from '../icons.js'
@@ -31,7 +31,7 @@ export function searchBox(text: string, find: (selector: string, text: string) =
   `
 }
 
-/** True also for another system's pattern, which is searched as it is, so that the page can suggest a selector. */
+/** True also for another system's pattern, which is searched as is, so that the page can suggest a selector. */
 function isSelector(text: string): boolean {
   return /^[?*>#]/.test(text) || (!/\s/.test(text) && selectorFor(text) !== undefined)
 }

@@ -1,7 +1,7 @@
 /** A search by plain words, translated into a selector for every path that contains them. Pure. */
 import { quoted } from '../../../client/selectors.js'
 
-/** With more words, all their orders would exceed the limit of a selector's patterns. */
+/** With more words, all possible orders would exceed the limit for a selector's patterns. */
 const inAnyOrderMax = 3
 
 /**

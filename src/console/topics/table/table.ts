@@ -20,7 +20,7 @@ const columns = ['Name', 'Value', 'Type', 'Changed'] as const
 
 type Column = (typeof columns)[number]
 
-/** The shown page of all rows. */
+/** The shown page, and its place among all rows. */
 interface Pages {
   readonly rows: readonly Child[]
   /** The number of the page's first row, from 1. */
@@ -59,7 +59,7 @@ export class Table {
     const isTurning = this.#isTurning.value
     const known = total === undefined ? '' : ` of ${formatWhole(total)}`
     const last = formatWhole(first + rows.length - 1)
-    const text = rows.length === 0 ? 'Nothing' : `${formatWhole(first)}–${last}`
+    const text = rows.length === 0 ? 'None' : `${formatWhole(first)}–${last}`
     const button = (name: string, by: 1 | -1, isThere: boolean) => {
       const onClick = () => isThere && this.#turn(() => turn(by))
       return html`<button class="quiet-button" aria-disabled=${!isThere || isTurning} @click=${onClick}>${name}</button>`

@@ -201,7 +201,7 @@ export class TopicPanel implements Panel {
 
   #startEdit(item: Item): void {
     const { text = '' } = item
-    const question = `This value has ${sizeText(text)}, so each keystroke may take seconds. Edit it here?`
+    const question = `This value is ${sizeText(text)} long, so each keystroke may take seconds. Edit it here?`
     if (text.length > formattedFromMax && !confirm(question)) return
     this.#setEdit(new Edit(item))
     this.#done.value = ''

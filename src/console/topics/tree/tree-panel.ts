@@ -1,6 +1,6 @@
 /**
- * The tree next to the panel, with the levels that the user has opened. It is a single tab stop; arrow keys move within it, open
- * and close branches, following the tree pattern of the W3C's APG.
+ * The tree next to the panel, with the levels that the user has opened. It is a single tab stop; arrow keys move within it, and
+ * open and close branches, as in the tree pattern of the W3C's APG.
  */
 import { computed, effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
@@ -57,7 +57,7 @@ export class TreePanel {
     })
   }
 
-  /** Opens all levels above a path and its children, and scrolls to the path. */
+  /** Opens a path and all levels above it, and scrolls to the path. */
   async reveal(path: string): Promise<void> {
     this.#focused.value = path
     await this.#task.attempt(this.context, () => this.#openAt(path))
