@@ -99,7 +99,7 @@ t.test("the panel shows a rejection, and offers no change of a key that exceeds 
   await page.getByRole('button', { name: 'Create a key…' }).click()
   await page.getByLabel('Name').fill('keeper')
   await press(page, 'Create')
-  await dialog(page).getByRole('alert').getByText('already an API key named "keeper"').waitFor()
+  await dialog(page).getByRole('alert').getByText('an API key named "keeper" already exists').waitFor()
   isClean(t, server, watched)
 })
 
