@@ -26,7 +26,7 @@ export interface ApiContext {
   readonly pageBytesMax: number
   readonly answerRoom: Readonly<AnswerRoom>
   readonly batchOperationsMax: number
-  /** Counts rejections that the response's status does not show: those of single operations, or of the rest of an upload. */
+  /** Counts rejections that the response's status does not show: rejections of single operations, or of the rest of an upload. */
   readonly countRefused: (code: ProblemCode) => void
 }
 

@@ -165,7 +165,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     this.controller.abort()
   }
 
-  /** @param after a listed child; undefined to list the same number of children anew */
+  /** @param after a listed child; undefined to list the same number of children again */
   #list(path: string, level: Level, after: string | undefined): Promise<void> {
     level.listing ??= this.#ask(() => this.#listNext(path, level, after)).finally(() => {
       level.listing = undefined

@@ -102,7 +102,7 @@ export class Session<Caller> {
   }
 
   /**
-   * A writer has answered the greeting; the outcomes in its answer, which may not have arrived earlier, have already been
+   * A writer has answered the greeting; the outcomes in its response, which may not have arrived earlier, have already been
    * processed.
    *
    * Every request that it has not accepted is sent again, each in its own frame. Any of them may kill a writer; none is suspect if

@@ -12,7 +12,7 @@
  *
  * A client that watches the log gets a notice immediately, and after each commit that changed topics. A notice with the record
  * saves the client from reading the log if no change affects it. Long records are not sent, nor is any record sent to a client
- * whose hello lacks the 1, such as one of version 1.0.0.
+ * whose hello has no 1, such as one of version 1.0.0.
  */
 
 import type { ByteReader, ByteWriter } from '../../base/bytes.js'

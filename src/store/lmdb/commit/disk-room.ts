@@ -18,7 +18,7 @@ const treesAgeMsMax = 100
 
 const pageBytes = 4096
 
-/** A record of more than half a page gets whole pages of its own, which at worst are nearly twice its size. */
+/** A record of more than half a page gets its own whole pages, which at worst are nearly twice its size. */
 const bytesPerRecordByte = 2
 
 /** `admitted`: there is room; `later`: there will be room once the commit's other writes are on disk; `full`: there is no room. */

@@ -165,7 +165,7 @@ export class Connections {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on by itself. */
+  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
   readonly timeline = (): number => this.#engine.timeline
 
   /** Executes a statement that changes nothing. @throws StoreError `unavailable` if the engine is unreachable */
