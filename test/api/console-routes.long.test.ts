@@ -61,7 +61,7 @@ await t.test("the console's routes return 503 if the primary is of an earlier ve
   const server = await startServer(t, { program, dataDir: join(directory, 'earlier', 'db') })
   const token = await adminOf(server)
   const refused = await server.client.send('/console/keys', list, { token })
-  refuses(t, refused, 503, 'console_unavailable', 'the keys', 'restarted')
+  refuses(t, refused, 503, 'console_unavailable', 'the keys', 'restart it')
   t.equal((await get(`${server.url}/console/overview`, token)).status, 503)
 })
 

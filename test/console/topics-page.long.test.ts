@@ -440,7 +440,7 @@ await t.test('a visit resumes when the service is back, and a foreign response i
   }
   await page.route('**/console/key', (route) => route.fulfill(draining))
   await page.reload()
-  await page.getByText('This worker is stopping').waitFor()
+  await page.getByText('This worker is shutting down').waitFor()
   t.notOk(await page.getByLabel('API key', { exact: true }).isVisible(), 'the key is not asked for again')
   await page.unroute('**/console/key')
   await page.locator('.workspace').waitFor()
