@@ -51,7 +51,7 @@ function describe(name: string, version: string): object {
   }
 }
 
-/** The declarations of the client's entry, and all that they import. */
+/** The declarations of the client's entry, and everything that they import. */
 function declarations(): readonly string[] {
   const found = new Set([join(clientFolder, 'index.d.ts')])
   for (const file of found) {

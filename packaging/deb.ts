@@ -8,7 +8,7 @@ import { root, run } from './run.js'
 import { shellScript } from './shell-script.js'
 import { unitNames, units } from './units.js'
 
-/** Debian's names of the architectures. */
+/** Debian's names for the architectures. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 
 /**
@@ -16,8 +16,8 @@ const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
  *
  * @param tree the program's folder
  * @param work a folder for temporary files
- * @param out the folder of the package
- * @returns the file of the package
+ * @param out the folder for the package
+ * @returns the package file
  */
 export function buildDeb(tree: string, release: Release, work: string, out: string, fast: boolean): string {
   const { version } = release

@@ -1,7 +1,7 @@
 /**
  * `npm run package -- [flags]`: builds the packages of this checkout, which must be compiled: the Debian package (deb.ts) and
  * the tarball (tarball.ts), which share a tree of files (tree.ts), the clients' packages (client.ts, python-client.ts), the
- * list of dependencies (sbom.ts), and the checksums of all.
+ * list of dependencies (sbom.ts), and the checksums of all these files.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { buildTree, labelTree } from './tree.js'
 const { values: flags } = parseArgs({
   options: {
     out: { type: 'string', default: 'packages' },
-    /** Replaces the version of package.json, for tests of upgrades. */
+    /** Replaces the version in package.json, for tests of upgrades. */
     version: { type: 'string', multiple: true, default: [repositoryVersion] },
     /** Replaces the release in restart-before, for the same tests; has no effect on earlier versions. */
     'restart-before': { type: 'string', default: restartBefore },

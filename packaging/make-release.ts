@@ -1,5 +1,5 @@
 /**
- * `npm run release -- VERSION`: from a clean checkout of the main branch, creates a commit, a tag and packages of that version.
+ * `npm run release -- VERSION`: from a clean checkout of the main branch, creates a commit, a tag and packages for that version.
  * It stops at the first problem. Nothing is committed until every test has passed; if the packages cannot be built, the
  * commit is undone. Nothing is published.
  *
@@ -35,7 +35,7 @@ writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n
 const store = keepReleaseStore(version)
 run('git', ['add', 'package.json', 'package-lock.json', changesFile, ...store], root)
 run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
-// After the commit, whose date the files in the packages get, so that the packages can be rebuilt from the tag.
+// After the commit: the files in the packages get its date, so that the packages can be rebuilt from the tag.
 try {
   runVisibly('npm', ['run', 'package'])
 } catch (error) {
@@ -60,7 +60,7 @@ function problemBefore(): string | undefined {
   return changesProblem()
 }
 
-/** Returns the problem of the change log, which must state for each release whether an upgrade needs a restart. */
+/** Returns the problem with the change log, which must state for each release whether an upgrade needs a restart. */
 function changesProblem(): string | undefined {
   const [, section = ''] = /^## Unreleased\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changes) ?? []
   if (!/^- /m.test(section)) return 'CHANGELOG.md has no entry below "## Unreleased"'

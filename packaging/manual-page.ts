@@ -86,7 +86,7 @@ The folder docs/ of the program: /usr/lib/topicd/docs or /opt/topicd/docs
 `
 }
 
-/** The help of a command; the overview if it is empty. */
+/** The help for a command; the overview if `command` is empty. */
 function help(command: string): string {
   const text =
     printed.get(command) ?? run(process.execPath, [main, 'help', ...command.split(' ').filter(Boolean)], root)

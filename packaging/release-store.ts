@@ -1,5 +1,5 @@
 /**
- * Keeps a small store written by a release, so that later releases can prove that they open it: one topic of each kind,
+ * Keeps a small store written by a release, so that later releases can prove that they can open it: one topic of each kind,
  * enough other topics for several pages, and API keys.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

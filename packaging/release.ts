@@ -5,7 +5,7 @@ import { root, run } from './run.js'
 
 export interface Release {
   readonly version: string
-  /** An upgrade from an earlier release than this one restarts the service: its primary cannot run the new workers. */
+  /** An upgrade from a release earlier than this one restarts the service: the running primary cannot run the new workers. */
   readonly restartBefore: string
 }
 

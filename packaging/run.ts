@@ -1,4 +1,4 @@
-/** Runs programs for the build of packages. */
+/** Runs programs for building the packages. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -9,7 +9,7 @@ export const root = join(import.meta.dirname, '..')
 export const epoch = execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim()
 
 /**
- * Runs a program to its end, and shows its standard error.
+ * Runs a program to completion, and shows its standard error.
  *
  * @param input its standard input; empty by default
  * @returns its standard output

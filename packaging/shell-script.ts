@@ -1,4 +1,4 @@
-/** Builds the shell scripts of the packages from templates in shell/, which include a common part and values of the build. */
+/** Builds the shell scripts of the packages from the templates in shell/, with a common part and values from the build. */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
  * Compresses pages for clients that accept gzip: small pages inline, larger pages on zlib's threads, so that the worker can
- * continue. Streams are never compressed: each event would have to be flushed separately, which costs most of the saving,
- * and zlib's state would be kept for every stream. `npm run bench -- gzip` shows the cost.
+ * continue. Streams are never compressed: each event would have to be flushed separately, which would undo most of the
+ * saving, and zlib's state would be kept for every stream. `npm run bench -- gzip` shows the cost.
  */
 import { gzip, gzipSync } from 'node:zlib'
 import { whenKnown } from '../base/awaitable.js'
@@ -14,7 +14,7 @@ const kibibyte = 1024
 const plainBytesMax = 4 * kibibyte
 
 /**
- * Bodies up to this size are compressed inline, in less than 0.1 ms. With a thread, a body costs up to twice as much, and
+ * Bodies up to this size are compressed inline, in less than 0.1 ms. On a thread, a body costs up to twice as much, and
  * between a third and all of that cost is worker time.
  */
 const atOnceBytesMax = 16 * kibibyte

@@ -6,7 +6,7 @@
  * contains a stack trace or a token.
  */
 
-/** `console` marks the codes of the console's own routes, which the API description leaves out. */
+/** `console` marks the codes of the console's own routes; the API description leaves these codes out. */
 type Row = readonly [status: number, wording: string, of?: 'console']
 
 const table = {

@@ -1,6 +1,6 @@
 /**
- * The service for the HTTP layer: the routes, the lookup of callers, and the wire format of rejections and failures. The
- * work of a route is in its handler.
+ * The service for the HTTP layer: the routes, the lookup of callers, and the wire format of rejections and failures.
+ * Each route's handler does the actual work.
  */
 
 import type { Access } from '../auth/access.js'

@@ -28,7 +28,7 @@ export class KeyCounts {
   readonly #labels = new KeyLabels()
   readonly #byLabel = new Map<string, KeyCount>([[otherKeys, { requests: 0 }]])
 
-  /** The count of this key: always the same, even if the key is revoked and created again. */
+  /** The count object of this key: the same one even if the key is revoked and created again. */
   of(name: string): KeyCount {
     const label = this.#labels.of(name)
     const count = this.#byLabel.get(label) ?? { requests: 0 }

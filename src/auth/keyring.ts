@@ -3,7 +3,7 @@
  * keys are used. `reload` reads the keys again after a change. If hosts share a store, no message announces another
  * host's change. So the keyring also polls the store's revision of the keys four times a second: a revoked key is
  * rejected within a second everywhere. It checks the clock just as often, without the store, so that an expired key is
- * rejected just as soon; a cached caller is found without looking at the clock.
+ * rejected just as soon. A cached caller is found without looking at the clock.
  *
  * A key that is being revoked is suspended: it is rejected before its revocation is stored, and accepted again if that fails.
  *
@@ -57,14 +57,14 @@ export class Keyring {
   #expired = 0
   /** The keys that have been used, by name; cleared when the keys change. Both tokens of a rotated key are one caller. */
   #accesses = new Map<string, Access>()
-  /** The limiters of keys with a rate. They survive changes of other keys; a new limiter would grant a fresh burst. */
+  /** The limiters of keys with a rate. They survive changes to other keys; a new limiter would grant a fresh burst. */
   #rateLimits: ReadonlyMap<string, KeyRateLimit> = new Map()
   /** The names of suspended keys by revocation number. */
   readonly #suspended = new Map<number, string>()
   /** The names of keys with unreadable records; each has been reported. */
   readonly #unreadable = new Set<string>()
   #clockTimer: NodeJS.Timeout | undefined
-  /** The last reading of the keys; never rejects. */
+  /** The last read of the keys; never rejects. */
   #reading: Promise<void> = Promise.resolve()
   #isClosed = false
   /** True if a failure has been reported and nothing has been read or written successfully since. */
@@ -84,8 +84,8 @@ export class Keyring {
    *
    * @param onFailure called when the store cannot be read or written; not called again until an access succeeds
    * @param sharers processes that share the rate of a key, including this one
-   * @param polls whether to poll the store: set if keys can change without a call of `reload`
-   * @throws any error of the store except a StoreError: a remote store may be unavailable for a while
+   * @param polls whether to poll the store: set if keys can change without a call to `reload`
+   * @throws any error from the store except a StoreError: a remote store may be unavailable for a while
    */
   static async open(store: KeyStore, onFailure: (error: unknown) => void, sharers = 1, polls = true): Promise<Keyring> {
     const keyring = new Keyring(store, onFailure, sharers)
@@ -96,7 +96,7 @@ export class Keyring {
   }
 
   /**
-   * Reads the keys if they have changed. Resolves once every later request is checked against the keys as of this call
+   * Reads the keys if they have changed. Resolves once later requests will all be checked against the keys as of this call
    * or later. A failure is reported, and the read is repeated until it succeeds or the keyring is closed.
    */
   async reload(): Promise<void> {

@@ -5,7 +5,7 @@
 export class RateLimit {
   /** The wait in seconds before a rejected request is allowed again; at least 1. */
   readonly retrySeconds: number
-  /** The cost of a request, in units of which each millisecond adds `rate`, so that whole numbers stay whole. */
+  /** The cost of a request, in units that accrue at `rate` per millisecond, so that whole numbers stay whole. */
   readonly #cost: number
   readonly #creditMax: number
   #credit: number

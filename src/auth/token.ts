@@ -27,7 +27,7 @@ const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 /** A token with this many random bits is infeasible to guess. */
 const guessBitsMin = 128
 
-/** Minimum distinct characters: a random token of 128 bits has more in any notation, a repeated word has fewer. */
+/** Minimum distinct characters: a random token of 128 bits has more in any notation; a repeated word has fewer. */
 const distinctMin = 8
 
 /**

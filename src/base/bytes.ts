@@ -77,7 +77,7 @@ export class ByteWriter {
     this.#end = this.#start + length
   }
 
-  /** The bytes appended since the last call of `take`, as a view whose bytes never change. */
+  /** The bytes appended since the last call to `take`, as a view whose bytes never change. */
   take(): Buffer {
     const taken = this.#buffer.subarray(this.#start, this.#end)
     this.#start = this.#end

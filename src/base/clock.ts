@@ -23,7 +23,7 @@ const sleepCheckMs = 1000
 /** Smaller differences are ignored: /proc/uptime has a precision of 10 ms. */
 const sleepMsMin = 50
 
-/** A measurement that takes longer was interrupted, so its result may be the length of the interruption. */
+/** A measurement that takes longer was interrupted, so its result may include the interruption. */
 const measuringMsMax = 10
 
 const boot = bootPrefix + bootName()
@@ -65,7 +65,7 @@ function readBootedMs(): number | undefined {
   }
 }
 
-/** Identifies the boot: by its id on Linux, elsewhere by its time to the second. */
+/** Identifies the boot: by its id on Linux, elsewhere by its time, to the second. */
 function bootName(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim().slice(0, 8)

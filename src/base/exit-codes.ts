@@ -15,7 +15,7 @@ export const exitCodes = {
   commitFailed: 20,
   /** A worker or the writer could not open the store. */
   storeUnusable: 21,
-  /** An address could not be bound for another reason, or a worker could not listen or use the certificate. */
+  /** An address could not be bound for a reason other than `portInUse`, or a worker could not listen or use the certificate. */
   listenFailed: 22,
   /** A second signal told the service to exit immediately. */
   forced: 130,

@@ -3,7 +3,7 @@
 /** A word with one typo per this many letters is still recognisable. */
 const lettersPerMistake = 3
 
-/** The known word that needs the fewest corrections; undefined if no word is near. */
+/** The known word that needs the fewest corrections; undefined if no word is close enough. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((word) => ({ word, mistakes: distance(typed, word) }))
@@ -11,7 +11,7 @@ export function nearest(typed: string, known: readonly string[]): string | undef
   return best !== undefined && best.mistakes <= Math.ceil(typed.length / lettersPerMistake) ? best.word : undefined
 }
 
-/** `; did you mean "x"?`, or an empty string if no known word is near. */
+/** `; did you mean "x"?`, or an empty string if no known word is close enough. */
 export function suggestion(typed: string, known: readonly string[]): string {
   const word = nearest(typed, known)
   return word === undefined ? '' : `; did you mean ${word.startsWith('-') ? word : JSON.stringify(word)}?`

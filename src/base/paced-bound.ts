@@ -3,10 +3,10 @@
  * doubles while batches are quick, and halves after a slow batch.
  */
 
-/** The slowest usable disk writes this many in seconds, a quick disk in a millisecond. */
+/** The slowest usable disk needs a few seconds to write this many operations, a quick disk a millisecond. */
 const boundMin = 250
 
-/** After a quicker batch, twice as much will not be slow. This is far longer than the minimum time of a write on any disk. */
+/** After a quicker batch, a batch twice as large will not be slow. This is far longer than the minimum time of a write on any disk. */
 const quickMs = 1000
 
 /** Far below the time that counts as a hang, even if the next batch takes twice as long. */

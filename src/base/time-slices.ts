@@ -6,7 +6,7 @@
  * A slice ends between two steps, and a single step can be far longer than a slice: for example, matching the worst pattern
  * against the longest path. A pause of the same length follows such a slice, so that other requests still get half of the time.
  *
- * Work that may be long takes a `Slice`. Only this file creates slices, so none of that work can run unaccounted.
+ * Work that may be long takes a `Slice`. Only this file creates slices, so none of that work can run unaccounted for.
  */
 import { setAfterPoll } from './after-poll.js'
 import type { Awaitable } from './awaitable.js'
@@ -22,7 +22,7 @@ const pauseMsMax = 200
 
 /**
  * Time per turn, in ms, before requests have to wait for slices. With a lower limit, more requests would wait; their
- * large pages are copied, and many copies fill the memory.
+ * large pages are copied, and many copies would fill the memory.
  */
 const requestsMsMax = 20
 

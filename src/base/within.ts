@@ -1,7 +1,7 @@
 /** A time limit for waiting on a promise. Nothing here stops the work; work that can be stopped takes an AbortSignal instead. */
 
 /**
- * Settles like `promise`, or after `ms` like the result of `onLate`; an exception of `onLate` becomes a rejection. The later
+ * Settles like `promise`, or after `ms` like the result of `onLate`; an exception from `onLate` becomes a rejection. The later
  * outcome of the promise is then ignored, even if it fails. No timer is left running.
  *
  * @param onLate may return the promise itself, to keep waiting; by default, the result of a late promise is undefined

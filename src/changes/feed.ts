@@ -4,8 +4,8 @@
  * topic once per form; all listeners with equal scopes get the same pages.
  *
  * A listener has no queue. It gets the pages that follow the feed's position if it can take them immediately. If it cannot,
- * or there are too many changes, it reads the log itself from its own position (pages.ts). It stops when it has everything
- * that it was notified of in the meantime, so it joins before it reads. A page of the feed may be older than a listener's
+ * or there are too many changes, it reads the log itself from its own position (pages.ts). It stops reading when it has everything
+ * that it was notified of in the meantime, so it joins before it reads. A page from the feed may be older than a listener's
  * own position, and must not move the listener backwards.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
@@ -130,7 +130,7 @@ export class Feed {
     this.#onGrown()
   }
 
-  /** Stops following the log because no listener is left. While following starts, `#begin` takes care of this. */
+  /** Stops following the log because no listener is left. While `#begin` is running, it takes care of this. */
   #stop(): void {
     if (this.#starting === undefined) this.#release()
   }
@@ -164,7 +164,7 @@ export class Feed {
     return true
   }
 
-  /** @param take gets each channel and key, or no key if matching patterns takes too long; returns false to end the search */
+  /** @param take gets each channel and matching key, or no key if matching patterns takes too long; returns false to end the search */
   #search(keys: readonly string[], slice: Slice, take: (channel: Channel, key: string | undefined) => boolean): void {
     for (const key of keys) {
       if (!this.#ranged.visit(key, (channel) => !channel.scope.has(key, slice) || take(channel, key))) return

@@ -1,5 +1,5 @@
 /**
- * Followers: each follows the changes of one scope for one client, as a stream (streams.ts) or a poll (live-changes.ts). It is in one
+ * Followers: each follows the changes in one scope for one client, as a stream (streams.ts) or a poll (live-changes.ts). It is in one
  * of these states, and keeps only its position:
  *
  *     reading    it reads pages from its position and gives them to its client
@@ -28,7 +28,7 @@ export abstract class Follower implements Listener {
   /** The place up to which there may be changes that the client was not given. */
   #missed: LogPlace | undefined
 
-  /** @param position undefined for the present state @param bytesMax limit of a page that is read for this client alone */
+  /** @param position undefined for the present state @param bytesMax limit on a page that is read for this client alone */
   constructor(
     protected readonly shared: Shared,
     private readonly scope: Scope,

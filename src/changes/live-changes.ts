@@ -82,7 +82,7 @@ export interface ChangesStats {
   readonly behind: number
   /** Events sent to streams since the start. */
   readonly deliveries: number
-  /** Tokens and streams since the start whose position the log no longer covered. */
+  /** Tokens and streams, since the start, whose position the log no longer covered. */
   readonly goneTokens: number
 }
 
@@ -109,7 +109,7 @@ export class LiveChanges {
   /**
    * The page after a position, or the first page. Resolves once the page has changes, or after `waitMs`.
    *
-   * @returns `gone` if the log no longer has the changes; `full` if no other poll can wait
+   * @returns `gone` if the log no longer has the changes; `full` if no more polls can wait
    * @throws Cancelled; StoreError
    */
   async page(
@@ -136,7 +136,7 @@ export class LiveChanges {
    * The caller must call the stream's `begin` with an outlet, or `onGone` if the client has disconnected. Changes made
    * after this resolves are shown, even with `now`: a client may write as soon as it has seen the start of the response.
    *
-   * @returns `gone` if the log no longer has the changes; `full` if there is no room; `draining` after a call of `drain`
+   * @returns `gone` if the log no longer has the changes; `full` if there is no room; `draining` after a call to `drain`
    * @throws StoreError
    */
   openStream(

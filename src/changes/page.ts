@@ -1,12 +1,12 @@
 /**
- * A page of changes as clients get it: the results, a flag for more, and the token to continue from. It is JSON, or an
+ * A page of changes as clients get it: the results, a has-more flag, and the token to continue from. It is JSON, or an
  * event that contains the JSON. Events end with an empty line, so the JSON has no line ends. Nothing is read here.
  */
 import type { Path } from '../topics/path.js'
 import { encodeToken, type Position } from './token.js'
 
 export interface ChangesPage {
-  /** Each is the JSON of an item or a removal. */
+  /** Each is the JSON of a removal, or of one or more items separated by commas. */
   readonly results: readonly Uint8Array[]
   readonly hasMore: boolean
   /** The client's position once it has the results. */
@@ -19,7 +19,7 @@ export interface PageBytes {
   readonly next: Position
   /** Data, an id, and an empty line. */
   readonly event: Buffer
-  /** The end of the data in `event`, which is the page as JSON. */
+  /** The position in `event` where its data, the page as JSON, ends. */
   readonly bodyEnd: number
 }
 
@@ -31,7 +31,7 @@ const space = 0x20
 
 export type Frame = ReturnType<typeof frameOf>
 
-/** The bytes around the results. The id is last: some clients adopt it before the rest of a truncated event has arrived. */
+/** The bytes around the results. The id is last: some clients adopt it on arrival, even if the event is then truncated. */
 export function frameOf({ hasMore, next }: Pick<ChangesPage, 'hasMore' | 'next'>) {
   const token = encodeToken(next)
   const head = Buffer.from(`${dataField}{"has_more":${hasMore},"results":[`)

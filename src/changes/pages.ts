@@ -1,5 +1,5 @@
 /**
- * Reading pages of changes for one client: first a walk of the present state in tree order, then the log, from the place
+ * Reading pages of changes for one client: first a walk of the present state in tree order, then the log. The log is read from the place
  * that was taken before the walk. Changes made during the walk are shown again, so no change is missed and no snapshot
  * has to be kept open.
  *
@@ -158,10 +158,10 @@ class LogPage {
     })
   }
 
-  /** The results so far, as a page that has more. */
+  /** The results so far, as a page with `hasMore: true`. */
   readonly part = (log: LogSnapshot): Awaitable<ChangesPage> => this.#read(log, true)
 
-  /** Continues the search for topics of the scope until the slice is over, the page is full, or no keys are left. */
+  /** Continues the search for topics in the scope until the slice is over, the page is full, or no keys are left. */
   search(slice: Slice): void {
     const { scope } = this
     const found = this.#found

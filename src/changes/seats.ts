@@ -20,7 +20,7 @@ export class Seats {
     return this.#taken[kind] < this.max && (this.#byKey.get(keyName) ?? 0) < listenersOfKeyMax
   }
 
-  /** @returns a function that returns the seat, once; undefined if no seat is free */
+  /** @returns a function that gives the seat back, at most once; undefined if no seat is free */
   take(kind: ListenerKind, keyName: string): (() => void) | undefined {
     if (!this.hasRoom(kind, keyName)) return undefined
     this.#taken[kind]++

@@ -39,7 +39,7 @@ const ends = {
 
 type EndCode = keyof typeof ends
 
-/** These ends reset the last id, which is useless after them: a resuming client would send it again and again. */
+/** These ends clear the last event id, which is no longer valid; otherwise a reconnecting client would keep sending it. */
 const voiding: readonly EndCode[] = ['access_changed', 'since_gone']
 
 export interface StreamOptions {
@@ -77,7 +77,7 @@ export class Stream extends Follower {
 
   begin(outlet: Outlet): void {
     const retryMs = Math.floor(retryMsMin + Math.random() * (retryMsMax - retryMsMin))
-    // No blank line after `retry`: some clients would treat it as an empty event, so it is part of the first event.
+    // No blank line after `retry`, because some clients would treat that as an empty event; `retry` becomes part of the first event.
     outlet.send(Buffer.from(`retry: ${retryMs}\n`))
     // The key may have been revoked after the request was accepted.
     this.checkCaller()

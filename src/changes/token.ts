@@ -35,7 +35,7 @@ export const walkIdBytes = 8
 const headBytes = 3
 const checkBytes = 4
 
-/** Fits the longest path with a place of 1.0.0 on PostgreSQL (1 KiB): only a decoded token can be reported as gone. */
+/** Room for the longest path and a place from 1.0.0 on PostgreSQL (1 KiB): only a decoded token can be reported as gone. */
 export const tokenBytesMax = 4096
 
 export function encodeToken({ place, walk }: Position): string {

@@ -233,7 +233,7 @@ export class Client {
     return new Changes(this.#streams, { selector, ...members }, since, signal)
   }
 
-  /** Follows the topics that the selector matches in a Map that stays up to date until you close it. */
+  /** Follows the selector's matches in a Map that stays up to date until you close it. */
   follow(selector: string, { signal, ...members }: Omit<ChangesOptions, 'since'> = {}): LiveTopics {
     const controller = controllerWithin(signal)
     const changes = this.changes(selector, { ...members, signal: controller.signal })

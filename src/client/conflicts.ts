@@ -5,10 +5,10 @@ import { wait } from './wait.js'
 /** Default maximum number of attempts: the last waits take hundreds of ms, which is ample for dozens of writers. */
 const attemptsMaxDefault = 16
 
-/** Upper bound of the first wait, in ms: about the duration of a durable write. */
+/** Upper bound on the first wait, in ms: about the duration of a durable write. */
 const firstWaitMsMax = 4
 
-/** Upper bound of all waits, in ms: with more writers, retrying is better than waiting longer. */
+/** Upper bound on all waits, in ms: with more writers, retrying is better than waiting longer. */
 const waitMsMax = 500
 
 /** Retries after 409 `unsatisfied_constraint`. @throws any other error immediately, or the last 409 */

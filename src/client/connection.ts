@@ -35,7 +35,7 @@ interface Exchange<Result> {
 
 export interface Connection {
   post<Result>(route: string, members: object, exchange: Exchange<Result>): Promise<Result>
-  /** Sends once. @returns the lines of the response @throws TopicdError if the request is rejected; errors of `fetch` */
+  /** Sends once. @returns the lines of the response @throws TopicdError if the request is rejected; errors from `fetch` */
   sendLines(route: string, lines: string, signal: AbortSignal | undefined): Promise<string>
   /** Sends once, for a streamed response, which `timeoutMs` does not limit. @throws TopicdError if rejected; otherwise as `overNetwork` */
   open(route: string, members: object, accept: string, signal: AbortSignal): Promise<Response>
@@ -111,7 +111,7 @@ export function createConnection(url: string, options: ConnectOptions): Connecti
 function serviceAt(url: string): string {
   try {
     const { protocol, origin, pathname, href } = new URL(url)
-    // `localhost:8080` is a URL with the scheme `localhost:`; a browser would treat it as a path on the page's origin.
+    // `localhost:8080` is also a URL, but with the scheme `localhost:`, which no `fetch` supports.
     const isHttp = protocol === 'http:' || protocol === 'https:'
     // Other parts, such as a user name or a query, would be dropped.
     if (isHttp && href === origin + pathname) return href.replace(/\/+$/, '')

@@ -5,7 +5,7 @@
  * Everything around the slices is checked. Their contents are not; JSON.parse checks them when it parses a slice.
  */
 
-/** The text of each member of an object; for a repeated name, that of the last. @throws SyntaxError if the text is not a JSON object */
+/** The text of each member of an object; if a name is repeated, the last wins. @throws SyntaxError if the text is not a JSON object */
 export function membersOf(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   eachPart(text, '{', '}', (at) => {

@@ -1,5 +1,5 @@
 /**
- * Selectors for literal paths, which may contain any character, and for patterns in other notations: MQTT topic filters,
+ * Selectors for literal paths, which may contain any character, and for patterns in other notations. These are MQTT topic filters,
  * globs, SQL's LIKE, and regular expressions without a selector's first character. The service would take most of those
  * patterns for the path of one topic, so they would match nothing. Pure; the service defines the meaning of a selector.
  *
@@ -43,7 +43,7 @@ export function quoted(text: string): string {
 }
 
 interface Notation {
-  /** Any number of characters of one segment. */
+  /** Any number of characters in one segment. */
   readonly characters: string
   readonly character: string
 }
@@ -59,7 +59,7 @@ export const everything = '?.*//'
 
 /**
  * Translates a pattern with another system's wildcards into a selector: MQTT's `+` and `#`; a glob's `*`, `**` and `?`;
- * LIKE's `%` at the start or end of a segment, and with it `_`; or a regular expression such as `plant/.*`.
+ * LIKE's `%` at the start or end of a segment, and `_` in such a pattern; or a regular expression such as `plant/.*`.
  *
  * A pattern with a level `+`, or with `#` as its last level, is an MQTT filter, whose other levels match exactly.
  *

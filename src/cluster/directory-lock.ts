@@ -1,8 +1,8 @@
 /**
- * The lock on a data directory: only one service, or one tool, uses the directory at a time. It is a lock on the file
- * `lock` in the directory (flock, through the util-linux program). Every process that may open the store inherits the open
- * file description. The kernel releases the lock when the last of these processes is gone, even after a crash: a new
- * service cannot open the store while an orphaned writer of the previous service may still be running.
+ * The lock on a data directory: only one service, or one tool, uses the directory at a time. It is a lock on the file `lock` in the
+ * directory (flock, through the util-linux program). Every process that may open the store inherits the open file description. The
+ * kernel releases the lock when the last of these processes is gone, even after a crash. So a new service cannot open the store
+ * while an orphaned writer of the previous service may still be running.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * The life cycle of a worker or the writer. The process handles the primary's messages in order. It exits after a drain, when
- * a step fails, or together with the primary. The program of the process defines the steps.
+ * The life cycle of a worker or the writer. The process handles the primary's messages in order. It exits after a drain, when a
+ * step fails, or together with the primary. worker/worker.ts and writer/writer.ts define the steps.
  */
 import { exitCodes } from '../base/exit-codes.js'
 import { version } from '../base/version.js'
@@ -26,10 +26,10 @@ export abstract class Life {
   protected abstract sendHeartbeat(): void
 
   /**
-   * Starts to handle the primary's messages and to send heartbeats. Signals are ignored: a terminal sends them to the whole
-   * process group, and the primary sends messages instead. Any exit that is not the process's own decision becomes a kill:
-   * the next service may open the store at any time, and only a kill is certain to stop this process. The first message
-   * reports that the code is loaded.
+   * Starts to handle the primary's messages and to send heartbeats. Signals are ignored: a terminal sends them to the whole process
+   * group, and the primary sends messages instead. Any exit that is not the process's own decision becomes a kill. The next service
+   * may open the store at any time, and only a kill is certain to stop this process. The first message reports that the code is
+   * loaded.
    */
   begin(): void {
     onParentMessage((message: ToChild) => this.take(message))

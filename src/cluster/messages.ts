@@ -1,7 +1,6 @@
 /**
- * The messages between a parent and its children, over Node's IPC: the primary and its workers and tools, or the
- * command line and its tool. A rolling restart may bring in workers of a newer build, so kinds are added, never
- * changed.
+ * The messages between a parent and its children, over Node's IPC: the primary and its workers and tools, or the command line and
+ * its tool. A rolling restart may bring in workers from a newer build, so kinds are added, never changed.
  *
  * Only types and code that both ends share: parents import this file, and must not load the code of their children.
  */
@@ -53,7 +52,7 @@ export type FromChild =
   | { readonly kind: 'opened' }
   | { readonly kind: 'serving' }
   | { readonly kind: 'paused' }
-  /** Sent every second, which shows that the event loop runs. */
+  /** Sent every second to show that the event loop is running. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /**
    * Sent on request and again after the drain, so that no count is lost. Version 1.0.0 requests and sends `stats`

@@ -6,8 +6,8 @@ import { keyResponse } from './key-requests.js'
 import { type FromChild, machineMs, type ToChild, type ToTool } from './messages.js'
 
 /**
- * Passes each message of the parent to `take`, with every setting: a setting that a parent of an earlier version does not
- * know gets its default.
+ * Passes each message from the parent to `take`, with every setting: a setting that a parent of an earlier version does not know
+ * gets its default.
  */
 export function onParentMessage<Message extends ToChild | ToTool>(
   take: (message: Message, handle: unknown) => void,

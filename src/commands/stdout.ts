@@ -8,7 +8,7 @@ import { toolUnreadMsMax } from '../settings/limits.js'
 /** The reader closed the pipe, as `head` does once it has enough: not a failure, but nothing is left to do. */
 export class OutputClosed extends Error {}
 
-/** Each write reports its failure to its callback. The event adds nothing, but without a listener it ends the process. */
+/** Each write reports its failure to its callback. The `error` event adds nothing, but ends the process if it has no listener. */
 let listening = false
 
 /**

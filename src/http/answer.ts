@@ -69,7 +69,7 @@ export interface Inlet {
   resume(): void
   /** Drops the rest of the body. */
   drop(): void
-  /** To be called when the upload is over and, if its response is a stream, the stream is over too. */
+  /** Must be called once the upload is over and, if its response is a stream, once the stream is over too. */
   close(): void
 }
 
@@ -100,7 +100,7 @@ export interface Ongoing extends Cancellation {
   onAborted: (() => void) | undefined
 }
 
-/** One POST route. `Caller` is what `authenticate` returns for an authorization header. */
+/** One POST route. `Caller` is the type that `authenticate` returns for an authorization header. */
 export interface Route<Caller> {
   /** The whole path, base path included. */
   readonly path: string
@@ -145,7 +145,7 @@ export interface PageRequest {
 export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
-  /** When its headers arrived or, if later, when the wait for the response started, in ms of performance.now(). */
+  /** The time at which its headers arrived or, if later, the wait for the response started, in ms of performance.now(). */
   readonly startMs: number
   readonly endMs: number
   readonly bytesIn: number

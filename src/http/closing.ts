@@ -9,7 +9,7 @@
  *     ending    | the next response is the last            | gone: the library sends it and closes, if it is
  *               |                                          | small and its request complete; otherwise unread
  *     unread    | the client has not taken all of a        | lingering after the last response, otherwise open;
- *               | response, the last or an earlier one     | gone, silently, if the client reads nothing for long
+ *               | response, the last or an earlier one     | gone, silently, if the client does not read in time
  *     lingering | the last response has been taken; its    | gone: the body has ended, pauses or takes too long
  *               | request's body may still be arriving     |
  *     gone      | closed, or the client has disconnected   | none: `res` must no longer be accessed
@@ -106,8 +106,8 @@ export class Closing {
     }
     writeHead(receiver, answer)
     if (isSmall && receiver.bodyEnded && !isAfterPoll()) {
-      // Here the library may close. It does so after sending this response, and the responses to requests that arrived
-      // after this one. It adds the header itself unless it saw that the client wants to close.
+      // Here the library may close. It does so after sending this response and the responses to any requests that
+      // arrived later. It adds the header itself unless it saw that the client wants to close.
       if (receiver.libraryCloses) res.writeHeader('connection', 'close')
       res.end(answer.body, true)
     } else this.#sendAndClose(receiver, bytesOf(answer.body))
@@ -119,7 +119,7 @@ export class Closing {
    *
    * A complete response invalidates `res`. Only `end` can complete a response and close, but it buffers without limit
    * and closes immediately. So the library is given a total of one byte more than the body has: the response is never
-   * complete, and another request closes the connection. Otherwise `#closeAfterBody` closes it, when closing leaks nothing (server.ts).
+   * complete, and another request closes the connection. Otherwise `#closeAfterBody` closes it once that leaks nothing (server.ts).
    *
    * @param body at least two bytes
    */
@@ -145,7 +145,7 @@ export class Closing {
 
   /**
    * Keeps the connection open for a while. Closing a socket with unread bytes resets it, and a client that sends everything
-   * before it reads would lose its response. So the rest of the body is dropped. This stops when the body ends, when no piece
+   * before it reads would lose its response. So the rest of the body is dropped. The wait ends when the body ends, when no piece
    * has arrived for `lingerSilenceMsMax`, or after `lingerMsMax`.
    *
    * @param close called at the end of the wait, never before this method returns: from a timer or, if a piece ends the wait,

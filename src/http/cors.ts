@@ -1,5 +1,5 @@
 /**
- * Cross-origin resource sharing (CORS): the `origin` header of browsers decides which web pages may read responses. This
+ * Cross-origin resource sharing (CORS): the `origin` header that browsers send decides which web pages may read responses. This
  * protects users of browsers and is not access control: a request without an allowed origin is still served.
  * Nothing here sends a response. If there is a policy, requests.ts applies it once per request.
  *
@@ -43,7 +43,7 @@ export class Cors {
 
   /**
    * The response to a preflight, with which a browser asks whether a page may send a request. Undefined if this is not a
-   * preflight, or its origin is not allowed. `headersFor` has the other headers.
+   * preflight, or its origin is not allowed. `headersFor` returns the other headers.
    *
    * @param allowed the methods of the route or page
    */

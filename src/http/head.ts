@@ -41,8 +41,8 @@ export function writeHead({ res, originHeaders, continued }: Headed, answer: Ans
 
 /**
  * Writes a head without a body, for a connection that then closes. The library's own calls for this complete the
- * response, so the library closes the connection, and the calls differ between its versions. So the end of the head is
- * written as part of its last header, and for the library the response is not complete.
+ * response, so the library closes the connection, and the calls differ between versions of the library. So the end of
+ * the head is written as part of its last header, and the library does not consider the response complete.
  */
 export function writeWholeHead(headed: Headed, answer: Answer): void {
   writeHead(headed, answer)

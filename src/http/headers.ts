@@ -21,7 +21,7 @@ export const seen = {
   connections: 0,
   /** True if the connection closes with the response: the client wants it, or `libraryCloses`. */
   close: false,
-  /** True if the library thinks that the client wants to close; it then closes with the response, and adds no header. */
+  /** True if the library thinks that the client wants to close; the library then closes with the response, and adds no header. */
   libraryCloses: false,
   /** True if the client waits for a 100 that the library does not send, because the expectation is not in lower case. */
   continueExpected: false,
@@ -70,7 +70,7 @@ function see(name: string, value: string): void {
       seen.transferEncodings++
       break
     case 'connection':
-      // A value with fewer characters may have the same number of bytes.
+      // A value with fewer characters than "close" may have as many bytes.
       if (seen.connections++ === 0)
         seen.libraryCloses = value.length === closeBytes || (value.length < closeBytes && notAscii.test(value))
       seen.close ||= seen.libraryCloses || closeOption.test(value)
@@ -102,7 +102,7 @@ export function readHeaders(req: HttpRequest): void {
   req.forEach(see)
 }
 
-/** How the headers mark the end of a request; `invalid` if another parser could find a different end. */
+/** The way in which the headers mark the end of a request; `invalid` if another parser could find a different end. */
 type Framing = 'length' | 'chunked' | 'none' | 'invalid'
 
 const digits = /^\d{1,15}$/

@@ -3,11 +3,11 @@
  * decides the responses; exchange.ts and response.ts send them.
  *
  * A request whose end is missing or ambiguous is rejected. A chunked request is served, although only the library knows its
- * end, and the library accepts several kinds of malformed chunk. Both kinds close the connection, and are answered after the
- * parser has processed the bytes that have arrived. If these bytes contain another request, the first is still unanswered,
- * which also closes the connection. Writes are also handled only after the parser has returned: if later bytes close the
- * connection before the response, nothing has changed. If a connection closes only because the client or the server wants it
- * to, requests that the client has already sent are still answered.
+ * end, and the library accepts several kinds of malformed chunk. Both kinds of request close the connection, and are
+ * answered after the parser has processed the bytes that have arrived. If these bytes contain another request, the first is
+ * still unanswered, which also closes the connection. Writes are also handled only after the parser has returned: if later
+ * bytes close the connection before the response, nothing has changed. If a connection closes only because the client or the
+ * server wants it to, requests that the client has already sent are still answered.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { afterPoll } from '../base/after-poll.js'
@@ -29,10 +29,10 @@ const writesWaitingMax = 0.9 * requestsWaitingMax
 /** Time limit for a rejected chunked body: below the 10 s after which the library closes a slow connection. */
 const refusedMsMax = 5000
 
-/** Maximum bytes dropped beyond `bodyBytesMax`, so that the client sends all and reads the response. Larger bodies are cut off. */
+/** Maximum bytes dropped beyond `bodyBytesMax`, so that the client sends everything, then reads the response. Larger bodies are cut off. */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
-/** A method preceded by body bytes beyond the last request's content-length; no JSON object ends in a letter. */
+/** A method preceded by body bytes beyond the previous request's content-length; no JSON object ends in a letter. */
 const precededMethod = /[^a-z](?:get|head|post)$/
 
 interface Whole<Caller> {
@@ -42,7 +42,7 @@ interface Whole<Caller> {
 }
 
 export class Requests<Caller extends object> {
-  /** Exchanges that received a part of their body after the last call of `allowTime`. */
+  /** Exchanges that received a part of their body after the last call to `allowTime`. */
   readonly #arriving = new Set<Exchange<Caller>>()
   /** Whole requests, handled after the parser has returned. */
   #whole: Whole<Caller>[] = []
@@ -169,7 +169,7 @@ export class Requests<Caller extends object> {
     })
   }
 
-  /** Receives a chunked body. Drops a rejected one to its end, unless endless or slow: most clients send everything before they read. */
+  /** Receives a chunked body. A rejected body is read and dropped unless endless or slow: most clients send everything before they read. */
   #receiveChunks(exchange: Exchange<Caller>, route: Route<Caller>, refusedBefore: Answer | undefined): void {
     const { authorization } = seen
     let refused = refusedBefore

@@ -15,7 +15,7 @@ import { writeHead } from './head.js'
 import { openStream } from './streams.js'
 import { bytesOf } from './unread.js'
 
-/** Responses up to this size may be handed to the library without knowing whether the client reads. */
+/** Responses up to this size may be handed to the library without a check that the client reads. */
 const answerBytesSmallMax = 2 * 1024
 
 /** One in this many small responses checks, at some cost, whether the client still reads. */

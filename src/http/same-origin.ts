@@ -1,6 +1,6 @@
 /**
  * Detects requests from pages of other origins by the headers that browsers send. Not access control: programs can send any
- * headers. It is for routes that only our own pages use: requests from other pages are rejected before their key is checked.
+ * headers. This is for routes that only our own pages use: requests from other pages are rejected before their key is checked.
  */
 import type { HttpRequest } from 'uWebSockets.js'
 

@@ -93,7 +93,7 @@ export async function startHttpServer<Caller extends object>(
   return server
 }
 
-/** How long a drain waits for requests on idle connections, to answer them with `Connection: close`. */
+/** The time for which a drain waits for requests on idle connections, to answer them with `Connection: close`. */
 const idleMsBeforeClose = 500
 
 const expiryCheckMs = 1000

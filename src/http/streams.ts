@@ -6,7 +6,7 @@
  *   So each piece is followed by the stream's filler, a chunk that may arrive late.
  * - The library buffers without limit the bytes that a client does not take, and only the next write reports whether any are
  *   left. So after the first `false`, nothing may be sent until the client has taken them. At the end, a filler tests whether it has.
- * - Nothing tells whether a client has taken the end itself, about 100 bytes, and closing discards the library's buffer.
+ * - There is no way to tell whether a client has taken the end itself, about 100 bytes, and closing discards the library's buffer.
  *   So before this file closes a connection, it waits for `endKeptMs`.
  * - If `onWritable` has a listener, the library does not send its buffer on its own: the listener must write something.
  * - If the library closes with the end of a chunked body, it writes a header into the body. So if the connection closes

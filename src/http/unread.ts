@@ -14,7 +14,7 @@ export interface Rest {
   from: number
   /** The bytes of the body that the client had taken at `sinceMs`. */
   takenBytes: number
-  /** When the rest was kept, or the client last made progress, in ms of performance.now(). */
+  /** The time at which the rest was kept or the client last made progress, in ms of performance.now(). */
   sinceMs: number
   /** Hands over as many bytes as the kernel has room for. */
   sendMore: () => boolean

@@ -3,7 +3,7 @@
  * bytes, and reads nothing from the connection while the route takes no more. Other bodies are in body.ts.
  *
  * - The library continues to read, even from a paused socket, while it gets full buffers of 512 KiB. So until a buffer is not
- *   full, each piece is only copied. Copying is usually faster than the client's sending. The route limits the bytes it keeps.
+ *   full, each piece is only copied. Copying is usually faster than the client can send. The route limits the bytes it keeps.
  * - The library closes a connection whose body arrives slowly (`allowTime` in body.ts). A source of live values is slower
  *   than that, so here only silence ends an upload.
  */
@@ -15,7 +15,7 @@ import type { Exchange, Exchanges } from './exchange.js'
 /** Maximum uploads in one worker. Each keeps the bytes that the kernel hands over, usually a few MiB, and the batch being written. */
 export const uploadsMax = 16
 
-/** How long the source of an upload may be silent: as long as proxies allow. */
+/** Maximum silence of an upload's source: as long as proxies allow. */
 const silenceMsMax = 60_000
 
 export interface UploadStats {

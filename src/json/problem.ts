@@ -34,7 +34,7 @@ export const anEscapeLetter = expectation('one of " \\ / b f n r t u after the b
 export const aHexadecimalDigit = expectation('a hexadecimal digit')
 /** Missing at the end of the text; the position is the start of the string. */
 export const aClosingQuote = expectation('the closing quote of the string that starts at byte ')
-/** Not a syntax error: arrays and objects are nested too deep. */
+/** Not a syntax error: arrays and objects are nested too deeply. */
 export const fewerLevels = expectation('fewer levels')
 
 export function wrongAt(at: number, expected: number): Wrong {

@@ -49,7 +49,7 @@ export class JsonReader implements Levels {
     return this.#bytes[this.#at]
   }
 
-  /** @returns the name of the first member, '' unless decoded; undefined for an empty object, which is left at once */
+  /** @returns the name of the first member, '' unless decoded; undefined for an empty object, which is left immediately */
   enterObject(isDecoded = true): string | undefined {
     const at = this.#enter()
     return this.#bytes[at] === closeBrace ? this.#leave(at) : this.#name(at, aNameOrEnd, isDecoded)
@@ -61,7 +61,7 @@ export class JsonReader implements Levels {
     return at === undefined ? undefined : this.#name(at, aName, isDecoded)
   }
 
-  /** Enters the next array. @returns whether it has an element; an empty array is left at once */
+  /** Enters the next array. @returns whether it has an element; an empty array is left immediately */
   enterArray(): boolean {
     const at = this.#enter()
     const byte = this.#bytes[at] as number
@@ -118,7 +118,7 @@ export class JsonReader implements Levels {
     this.#goTo(valueEnd(this.#bytes, this.#at, this))
   }
 
-  /** Completes "is not valid JSON:". Call after reading everything. Undefined if the text is valid or only nested too deep. */
+  /** Completes "is not valid JSON:". Call after reading everything. Undefined if the text is valid or only nested too deeply. */
   problem(): string | undefined {
     const at = spaceEnd(this.#bytes, this.#at)
     if (at < this.#bytes.length) this.#goTo(wrongAt(at, theEnd))

@@ -14,7 +14,7 @@ export function isAdministrator({ allow, under }: Pick<KeyRecord<string>, 'allow
   return allow.includes('admin') && under.length === 0
 }
 
-/** A limit of the maker that a key exceeds, in words; undefined if nothing exceeds it. A maker has no subtrees, so a key may have any. */
+/** A limit of the maker that a key exceeds, in words; undefined if it exceeds none. A maker has no subtrees, so a key may have any. */
 export function excessOf(key: Limits, maker: Limits): string | undefined {
   const more = key.allow.find((right) => !maker.allow.includes(right))
   if (more !== undefined) return `the permission ${more}`

@@ -1,5 +1,5 @@
 /**
- * The rules for changes of API keys, shared by the engines: whether a key can be added, the record after a rotation, the expiry
+ * The rules for changes to API keys, shared by the engines. They cover additions, the record after a rotation, the expiry
  * of the replaced token, and the owner of a token. Pure: each engine reads the records, decides and writes in one step, so that
  * a key that is being revoked is not resurrected.
  *

@@ -1,5 +1,5 @@
 /**
- * The access log, if a setting enables it: one line per response, and per request whose connection was closed instead. A
+ * The access log, if a setting enables it: one line per response, and one per request whose connection was closed instead. A
  * line contains the key's name, the route, the outcome, the duration and the sizes; never a token, a path or a value.
  */
 import type { Access } from '../auth/access.js'

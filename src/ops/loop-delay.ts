@@ -18,7 +18,7 @@ const samplesMax = windowMs / sampleMs
 export class LoopDelays {
   readonly #samples: { readonly atMs: number; readonly lateMs: number }[] = []
 
-  /** Also counts missed timers, so that a stall counts in proportion to its length. @param nowMs of a clock that never runs backwards */
+  /** Also counts missed timers, so that a stall counts in proportion to its length. @param nowMs from a clock that never runs backwards */
   record(nowMs: number, lateMs: number): void {
     const missed = Math.min(Math.floor(lateMs / sampleMs), samplesMax - 1)
     for (let timer = missed; timer >= 0; timer--) this.#samples.push({ atMs: nowMs, lateMs: lateMs - timer * sampleMs })
@@ -34,7 +34,7 @@ export class LoopDelays {
   }
 }
 
-/** Starts to sample until the process exits. @returns a function that reads the last 15 s */
+/** Starts sampling, which continues until the process exits. @returns a function that reads the last 15 s */
 export function watchLoop(): () => LoopDelay {
   const delays = new LoopDelays()
   let lastMs = performance.now()

@@ -1,8 +1,8 @@
 /**
- * Standard output, for the log and other output of the service. A write never throws and never waits: a full disk, a
+ * Standard output, for the log and other output of the service. A write never throws and never waits. A full disk, a
  * closed terminal, or a reader that has exited or stopped reading must neither stop nor block a service.
  *
- * If standard output is a pipe or a terminal, it is opened again for this process alone, in non-blocking mode: the mode
+ * If standard output is a pipe or a terminal, it is opened again for this process alone, in non-blocking mode. The mode
  * belongs to the open file, which other programs may share.
  */
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs'

@@ -2,7 +2,7 @@
  * Limits the cost of planning: one budget for all selectors of a request, in units that are charged before the work is
  * done. The budget never looks at a clock, so the same request always gets the same response.
  *
- * A unit is about 0.1 µs of a modern core. The costs below were measured for the most expensive cases found, in a
+ * A unit is about 0.1 µs on a modern core. The costs below were measured for the most expensive cases found, in a
  * process that had just warmed up; `test/selectors/planning-cost` compares them with the time that planning takes.
  */
 import { planningUnitsMax } from '../settings/limits.js'
@@ -68,7 +68,7 @@ export class PlanningBudget {
     this.#remaining -= units
   }
 
-  /** Charges for work that was already done. @returns whether enough units were left */
+  /** Charges for a cached plan, whose work was done for an earlier request. @returns whether enough units were left */
   tryCharge(units: number): boolean {
     if (units > this.#remaining) return false
     this.#remaining -= units

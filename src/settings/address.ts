@@ -41,8 +41,8 @@ export function parseAddress(text: string): string | { readonly problem: string 
 }
 
 /**
- * Returns the address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is kept
- * because the end of a password in it is unknown. A single word of up to 16 characters is returned unchanged.
+ * Returns the address with `***` for each password. If the text is not an address, or is ambiguous, only its scheme is
+ * kept, because a password in it could end anywhere. A single word of up to 16 characters is returned unchanged.
  */
 export function redactAddress(text: string): string {
   const parts = partsOf(text)

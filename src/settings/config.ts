@@ -1,7 +1,7 @@
 /**
  * Resolved settings: the only reader of TOPICD_ variables and of the settings file; all other code gets a frozen `Config`.
- * An unknown, repeated or out-of-bounds setting is a `UsageError` whose message names it: at the start, the process exits
- * with code 2; at a reload, the old settings stay.
+ * An unknown, repeated or out-of-bounds setting is a `UsageError` whose message names it: at startup, the process exits
+ * with code 2; at a reload, the old settings stay in effect.
  *
  * A flag overrides the environment, the environment the settings file, and the file the default. Names, bounds and defaults
  * are in table.ts only.
@@ -44,7 +44,7 @@ export interface Resolution {
   readonly config: Partial<Config>
   /** One sentence each. */
   readonly problems: readonly string[]
-  /** Lines of the file without effect, one sentence each. */
+  /** Lines of the file that have no effect, one sentence each. */
   readonly overridden: readonly string[]
 }
 
@@ -92,7 +92,7 @@ interface Source extends Resolved {
   readonly isInFile: boolean
 }
 
-/** The texts of a setting in order of precedence; the default is last. */
+/** The values of a setting, as strings in order of precedence; the default is last. */
 function textsOf(name: SettingName, flags: GivenSettings, { texts }: SettingsFile, path: string): readonly Source[] {
   const variable = environmentName(name)
   const inFile = texts.get(variable)
@@ -117,7 +117,7 @@ function readSettingsFile(path: string): SettingsFile {
   }
 }
 
-/** Reads the settings file in each call. @throws UsageError if a setting is invalid */
+/** Reads the settings file on each call. @throws UsageError if a setting is invalid */
 export function readConfig(flags: GivenSettings): Config {
   const { config, problems } = resolveSettings(flags)
   const [problem] = problems
@@ -136,7 +136,7 @@ export function withDefaults(config: Partial<Config>): Config {
   )
 }
 
-/** The new settings, but the old values of those that need a restart; `restartNeeded` names the changed ones among these. */
+/** The new settings, but the old values of those that need a restart; `restartNeeded` names those that have changed. */
 export function reloadedConfig(before: Config, read: Config) {
   const isKept = (name: SettingName): boolean => (settingTable[name] as Setting).needsRestart === true
   const config = configOf((name) => (isKept(name) ? before : read)[memberOf(name)])
@@ -164,7 +164,7 @@ export function portsProblem({ host, port, adminHost, adminPort }: Partial<Confi
   return shareAddress ? '--port and --admin-port must differ' : undefined
 }
 
-/** A host may be a wildcard for all addresses of the machine; `::` also covers those of IPv4. */
+/** A host may be a wildcard for all addresses of the machine; `::` also covers IPv4 addresses. */
 function includesAddress(host: string, other: string): boolean {
   return host === '::' || (host === '0.0.0.0' && !other.includes(':'))
 }

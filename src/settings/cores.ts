@@ -1,5 +1,5 @@
 /**
- * The number of cores that the process may use: the cores of its affinity, limited by the CPU quotas of its control group and
+ * The number of cores that the process may use: the cores in its affinity mask, limited by the CPU quotas of its control group and
  * of the enclosing groups. Such a quota limits a container, which still sees every core of its host. Both versions of control
  * groups are supported.
  */
@@ -73,8 +73,8 @@ function mountOf(line: string, { unified, cpu }: GroupPaths): { point: string; b
 }
 
 /**
- * A group's path relative to the mounted group. A container may see only its own group mounted but its path from the host's
- * root, or the other way round: then the path is not below the mounted group, which is used instead.
+ * A group's path relative to the mounted group. In a container, the mount may show only the container's own group while the
+ * path starts at the host's root, or vice versa. The path is then not below the mounted group, so the mounted group is used.
  */
 function pathBelow(top: string, path: string): string {
   if (path.split('/').includes('..')) return ''

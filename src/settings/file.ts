@@ -7,7 +7,7 @@ import { nearest } from '../base/nearest.js'
 import { environmentName, settingNames } from './table.js'
 
 export interface SettingsFile {
-  /** By variable; lines count from 1. */
+  /** By variable; lines are counted from 1. */
   readonly texts: ReadonlyMap<string, { readonly text: string; readonly line: number }>
   /** In the order of the lines. */
   readonly problems: readonly string[]
@@ -37,7 +37,7 @@ export function parseSettingsFile(content: string, path: string): SettingsFile {
   return { texts, problems }
 }
 
-/** Returns the text of a quoted value, after which only a comment may follow; undefined for any other value. */
+/** Returns the text of a quoted value, which only a comment may follow; undefined for any other value. */
 function quotedText(value: string): string | undefined {
   const [quote = ''] = value
   if (quote !== '"' && quote !== "'") return undefined

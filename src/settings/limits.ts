@@ -13,7 +13,7 @@ export const keyBytesMax = 1978
 /** The longest path. The key of a path has as many bytes as its UTF-8 text, so a path may fill the key. */
 export const pathBytesMax = keyBytesMax
 
-/** The longest selector: room for a set of several longest paths. Its cost has a separate limit. */
+/** The longest selector: room for a set of several paths of maximum length. Its cost has a separate limit. */
 export const selectorBytesMax = 8 * kibibyte
 
 assert(selectorBytesMax > 2 * pathBytesMax)
@@ -41,7 +41,7 @@ export const enginesSizeMax = 1200
 
 /**
  * The total size of the patterns that need the linear-time engine, which takes ten times as long. At this size, the worst
- * known pattern takes less than 50 ms for a longest path, during which nothing else runs.
+ * known pattern takes less than 50 ms for a path of maximum length, during which nothing else runs.
  */
 export const linearSizeMax = 600
 
@@ -69,7 +69,7 @@ export const propertiesBytesMax = 16 * kibibyte
  */
 export const propertiesMax = 64
 
-/** The longest REMOVAL expression: a longest selector in its remove clause and ample room for the conditions. */
+/** The longest REMOVAL expression: a selector of maximum length in its remove clause and ample room for the conditions. */
 export const removalBytesMax = selectorBytesMax + kibibyte
 
 /** Conditions in one REMOVAL expression: all of them are evaluated whenever the topic may be due. */
@@ -95,8 +95,8 @@ assert(removalBytesMax < propertiesBytesMax)
 assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
 
 /**
- * A commit that has not returned after this time never will because the disk hangs. So a writer that is silent for this long
- * is killed. Also the deadline of a PostgreSQL statement.
+ * A commit that has not returned after this time never will, because the disk hangs. So a writer that is silent for this long
+ * is killed. Also the deadline for a PostgreSQL statement.
  */
 export const commitDeadlineMs = 10_000
 
@@ -119,7 +119,7 @@ export const keyExpiresMsMax = removalTimeMsMax
 
 /**
  * API keys whose requests are counted by name, in each worker and in the metrics. All other keys are counted together because
- * each name is a time series of the monitoring system.
+ * each name is a time series in the monitoring system.
  */
 export const keyNamesCountedMax = 100
 
@@ -137,7 +137,7 @@ export const changesKeptDefault = 1_000_000
 
 export const changesSizeDefault = 100
 
-/** Paths in one fetch: the default of the largest page size. */
+/** Paths in one fetch: as many as the default maximum page size. */
 export const fetchPathsMax = 1000
 
 /** Results on a page if a fetch has no size (the specification's default). */
@@ -148,7 +148,7 @@ export const originsMax = 64
 
 /**
  * Responses, or parts of them, that the clients of one worker have not read. Fetches whose responses do not fit are rejected;
- * to make room for other responses, the connections whose clients have read nothing for longest are closed.
+ * to make room for other responses, the connections whose clients have read nothing for the longest time are closed.
  */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte
 
@@ -159,7 +159,7 @@ export const pagesInRoomLeft = 4
 export const pageBytesMaxMax = answerBytesWaitingMax / pagesInRoomLeft
 
 /**
- * Responses up to this size are sent even if there is no room: if the client reads, the kernel usually accepts all of it
+ * A response up to this size is sent even if there is no room: if the client reads, the kernel usually accepts all of it
  * immediately.
  */
 export const answerBytesAlwaysMax = 256 * kibibyte
@@ -168,7 +168,7 @@ export const answerBytesAlwaysMax = 256 * kibibyte
 export const importLineBytesMax = 65 * 1024 * kibibyte
 
 /**
- * How long a tool's output may go unread before its reader counts as hung: in the meantime, the snapshot of an export
+ * The time for which a tool's output may go unread before its reader counts as hung: in the meantime, the snapshot of an export
  * prevents the store from reusing freed pages. Reading a few KB per second is enough.
  */
 export const toolUnreadMsMax = 60_000

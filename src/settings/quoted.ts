@@ -7,7 +7,7 @@ export function quoted(text: string): string {
   return JSON.stringify(redacted(text))
 }
 
-/** Replaces a PostgreSQL address, or any address with a user, by the result of `redactAddress`. */
+/** Replaces a PostgreSQL address, or any address with a user, with the result of `redactAddress`. */
 export function redacted(text: string): string {
   return text.replace(/\b\w+:\/\/.*$/s, (address) =>
     isPostgresAddress(address) || address.includes('@') ? redactAddress(address) : address,

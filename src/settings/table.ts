@@ -1,6 +1,6 @@
 /**
  * The table of settings: name, accepted values, default and help of each. The service and all commands use it; a new setting
- * is added only here. config.ts resolves the texts.
+ * is added only here. config.ts resolves the values.
  */
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -10,7 +10,7 @@ import { changesKeptDefault, pageBytesMaxMax } from './limits.js'
 import { parseOrigins } from './origins.js'
 import { quoted } from './quoted.js'
 
-/** The reason why a text is invalid, as the rest of a sentence that starts with "it". */
+/** The reason why a value is invalid, as the rest of a sentence that starts with "it". */
 export interface Problem {
   readonly problem: string
 }
@@ -19,16 +19,16 @@ export interface Problem {
 export interface Setting {
   readonly help: string
   readonly kind: 'text' | 'number' | 'switch'
-  /** For a text: its placeholder in the help. */
+  /** For the kind `text`: the placeholder in the help. */
   readonly value?: string
-  /** If empty, a command's flag that is not given is undefined. */
+  /** If empty, a command's flag is undefined unless it is given. */
   readonly default: string
   readonly min?: number
   readonly max?: number
   /** It may be repeated; only for flags of a command. */
   readonly isList?: boolean
   readonly needsRestart?: boolean
-  /** Only for a text; by default, the value is the text itself. */
+  /** Only for the kind `text`; by default, the value is the string itself. */
   readonly parse?: (text: string) => unknown
   /** Hides secrets in the text. */
   readonly redact?: (text: string) => string

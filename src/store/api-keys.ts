@@ -6,7 +6,7 @@ import type { KeyAddition, KeyRecord, KeyRotation } from '../keys/record.js'
 /** Reads the keys that identify callers. */
 export interface KeyReader {
   /**
-   * @param onUnreadable called for each skipped key with the fault of its record, as the end of a sentence; without it, the first
+   * @param onUnreadable called for each skipped key with the fault in its record, as the end of a sentence; without it, the first
    *   fault is thrown as an Error
    */
   readKeys(onUnreadable?: (name: string, problem: string) => void): Awaitable<readonly KeyRecord[]>
@@ -18,7 +18,7 @@ export interface KeyReader {
 export interface KeyChanger {
   /** Adds a key by the rules of `additionTo` in keys/rotation.ts. Changes nothing unless it returns `added`. */
   addKey(record: KeyRecord, by?: Maker): Promise<KeyAddition>
-  /** Stores a key as given, replacing one of the same name. */
+  /** Stores a key as given, replacing one with the same name. */
   restoreKey(record: KeyRecord): Promise<void>
   /**
    * Rotates by the rules of `rotated` in keys/rotation.ts. Returns false, and changes nothing, if the key does not exist or has a
@@ -30,7 +30,7 @@ export interface KeyChanger {
 }
 
 export interface KeyUses {
-  /** The last use of each key, as Unix time in ms, as of the last call of `touchKeys`. */
+  /** The last use of each key, as Unix time in ms, as of the last call to `touchKeys`. */
   keyUses(): Awaitable<ReadonlyMap<string, number>>
   touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
 }

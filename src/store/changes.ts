@@ -34,7 +34,7 @@ export interface LogSnapshot {
   /**
    * Reads about the first `keysMax` changes after a place, at least 1. The place may lie within a commit.
    *
-   * @param take receives the changes, in a slice, or `gone` if the log does not have all changes after the place: they were
+   * @param take receives the changes, in a slice, or `gone` if the log does not contain all changes after the place: they were
    *   trimmed, or the place belongs to another store or to commits that a failover lost
    */
   changesAfter<T>(

@@ -68,7 +68,7 @@ export interface Scan {
   readonly type: TopicType | undefined
   /** Undefined if only paths are wanted. */
   readonly wanted: Wanted | undefined
-  /** How much to read ahead, for an engine that waits for its reads. */
+  /** The amount to read ahead, for an engine that waits for its reads. */
   readonly ahead: { readonly topics: number; readonly bytes: number }
   /**
    * Called with each match, in order, within a slice; false ends the scan. `topic` is undefined if it is not wanted, or was removed
@@ -90,7 +90,7 @@ export type Records = Readonly<
  */
 type RunScan = (scan: Scan, cancellation: Cancellation) => Awaitable<void>
 
-/** Reads one point in time. */
+/** Reads the store at one point in time. */
 export interface View {
   /** The item of the topic of this type, by the fastest lookup. Valid until this turn ends or the next read. */
   item(type: TopicType, path: Path): Awaitable<Uint8Array | Absent>
@@ -110,7 +110,7 @@ export interface View {
   /**
    * Calls `take` with the item of each topic of a type in the ranges, valid during the call, until it returns false.
    *
-   * @param ahead how many items, and how many of their bytes, to read ahead
+   * @param ahead the number of items, and of their bytes, to read ahead
    */
   items(
     type: TopicType,
@@ -127,7 +127,7 @@ export interface View {
    * Calls `take` with the log's record of this version, if there is one, and the later records, in order, until it returns false.
    * If the engine waits, the calls are within a slice.
    *
-   * @param keysAhead how many keys to read ahead
+   * @param keysAhead the number of keys to read ahead
    */
   log(version: number, keysAhead: number, take: (record: LogRecord) => boolean): Awaitable<void>
   /** The position of the log's first or last record; there is always one. */
@@ -173,7 +173,7 @@ export interface Engine {
   storeId(): Awaitable<number>
   /** True if its reads wait, and other work runs in between. */
   readonly waits: boolean
-  /** The view for a request while it is handled: it sees every commit that was acknowledged before the call. */
+  /** The view for a request that is being handled: it sees every commit that was acknowledged before the call. */
   now(): View
   /** Runs small reads on one snapshot, outside of request handling. They see the same commits as `now`. */
   atOnce<T>(read: (view: View) => Awaitable<T>): Awaitable<T>
@@ -232,8 +232,8 @@ export interface NeededTopic {
 }
 
 /**
- * The parts of a topic that may be read: `constants` never change; `version` adds everything but the item, such as the due time;
- * `item` is all of it.
+ * The parts of a topic that may be read: `constants` never change. `version` adds everything but the item, such as the due time.
+ * `item` is the whole topic.
  */
 export type NeededPart = 'constants' | 'version' | 'item'
 
@@ -279,7 +279,7 @@ export interface Changes {
   pass(path: Path): void
   /** Sets the version of the last change, before the commit's requests are settled. */
   tellVersion(change: ChangeVersion): void
-  /** Not a change of the topic: its version stays the same. @param dueMs undefined if it is never due */
+  /** Not a change to the topic: its version stays the same. @param dueMs undefined if it is never due */
   reschedule(path: Path, topic: StoredTopic, dueMs: number | undefined): void
   /** Removes a place that no topic owns. */
   dropDue(place: DuePlace): void

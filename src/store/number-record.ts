@@ -1,4 +1,4 @@
-/** Numbers as records of tables. */
+/** Numbers as records in tables. */
 
 const numberBytes = 8
 

@@ -2,7 +2,7 @@
  * The complete interface of an open store. Each user takes only the interfaces that it needs, which are in the other files of this
  * folder. Each engine has its own folder. Nothing here depends on a particular engine.
  *
- * What every engine guarantees:
+ * Every engine guarantees:
  * - a write's promise resolves once the write is durable, and every later read in any process sees the write;
  * - no read returns data that a power cut could undo;
  * - each write decides and writes in one step, so two writers never both create, or resurrect, a topic;

@@ -1,6 +1,6 @@
 /**
- * Reading, writing and removing topics, in the words of the domain. store.ts states the guarantees of every engine; due-removals.ts
- * covers automatic removal.
+ * Reading, writing and removing topics, in domain terms. store.ts states the guarantees of every engine; due-removals.ts covers
+ * automatic removal.
  *
  * Reads return synchronously or with a promise; LMDB's are synchronous unless a scan needs more than one slice.
  */
@@ -149,8 +149,8 @@ export type BatchResult = readonly (WriteOutcome | WriteRefusal)[] | RefusedOper
 
 export interface TopicWriter {
   /**
-   * Executes all operations in order in one commit; each sees the earlier ones. No read sees a part of them. All views are copied
-   * before the call returns.
+   * Executes all operations in order in one commit; each sees the earlier ones. No read sees only part of them. All views are
+   * copied before the call returns.
    *
    * @param isAtomic whether one refusal prevents all operations; true by default
    */

@@ -5,7 +5,7 @@ import { parseImportLine, WrongLine } from './import-line.js'
 import { LineTooLong, splitLines } from './lines.js'
 
 /**
- * @param allowsUnfinished accepts an export whose last line is missing or counts other lines
+ * @param allowsUnfinished accepts an export whose last line is missing or states a different number of lines
  * @param onFinding receives each problem as one sentence
  * @returns the number of lines of topics and keys
  * @throws Error if the input cannot be read

@@ -1,4 +1,4 @@
-/** Checks that one or more consecutive exports are complete: the last line of each counts its other lines. */
+/** Checks that one or more consecutive exports are complete: the last line of each states the number of its other lines. */
 import { WrongLine } from './import-line.js'
 
 /** The rest of a sentence about an input whose last line is not the end of an export. */
@@ -21,7 +21,7 @@ export class ExportEnd {
   }
 
   /**
-   * @param lines the number of earlier lines that the end states; undefined to skip the check
+   * @param lines the number of earlier lines, as stated by the end line; undefined to skip the check
    * @throws WrongLine if the number differs
    */
   end(lines: number | undefined): void {

@@ -4,7 +4,7 @@
  *
  *     {"path":"a/b","type":"json","properties":{},"value":1.10}
  *
- * The last line counts the lines before it, so that a truncated export can be detected.
+ * The last line states the number of lines before it, so that a truncated export can be detected.
  *
  * Times are not exported: the REMOVAL policy of an imported topic counts from its import.
  */

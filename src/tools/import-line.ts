@@ -1,6 +1,6 @@
 /**
- * Parses one line of an import, and checks all that does not depend on the store. The result has no view of the bytes from
- * which it was parsed.
+ * Parses one line of an import, and checks everything that does not depend on the store. The result contains no views of
+ * the bytes from which it was parsed.
  */
 import { parsePathParameter, parseRequestedProperties, parseValue, planRemoveClause } from '../api/bodies/parse.js'
 import { describe, type Read, readBody } from '../api/bodies/read-object.js'
@@ -44,7 +44,7 @@ export interface ImportedKey {
 
 interface ImportedEnd {
   readonly kind: 'end'
-  /** The number of earlier lines that the end states. */
+  /** The number of earlier lines, as stated by the end line. */
   readonly lines: number
 }
 

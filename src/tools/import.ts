@@ -5,7 +5,7 @@
  * take effect in order, and nothing after the first wrong line is stored. Parsing stops at an invalid line; if the store
  * rejects a line, the lines before it are written without it.
  *
- * A truncated export is detected only at its end, after its lines were imported; the import then fails nevertheless. For a
+ * A truncated export is detected only at its end, after its lines were imported; the import then still fails. For a
  * plain file, the command checks the end before it starts.
  *
  * Existing topics are treated as by addAndSet and add. Importing the same lines again changes nothing.

@@ -1,6 +1,6 @@
 /**
  * The tool behind `topicd copy` and `topicd rename`: exports a subtree with new paths, and imports the lines while they are
- * written. The export tool gets a store with changed paths, the import tool one with changed writes; neither knows the other.
+ * written. The export tool gets a store with changed paths, the import tool one with changed writes; neither knows about the other.
  *
  * Existing topics at the new paths are replaced only on request. A rename creates each topic and removes the old one in one
  * step, and only if the old value has not changed, so it can be run again after an interruption.
@@ -98,7 +98,7 @@ class Move {
     return operations.map(() => 'updated')
   }
 
-  /** Topics that already exist, after an interruption, stay unchanged. @returns the number of topics that now exist */
+  /** Topics that already exist after an interruption stay unchanged. @returns the number of topics that now exist */
   async #create(operations: readonly WriteOperation[]): Promise<number> {
     const guarded = operations.map((operation) => ({ ...operation, constraint: noTopic }))
     const results = await this.store.write(guarded, false)

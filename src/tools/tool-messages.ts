@@ -58,7 +58,7 @@ export interface ImportOptions {
   readonly fromLine: number
   /** Whether lines of API keys are also imported. */
   readonly withKeys: boolean
-  /** Whether the last line of an export may be missing or count other lines. */
+  /** Whether the last line of an export may be missing or state a different number of lines. */
   readonly allowUnfinished?: boolean | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * The code that typia generates from the types of this folder: the schemas of the lines of an export, and validators of the
- * lines that tools send. api/bodies/bodies.ts explains the tags in the comments of the types.
+ * The code that typia generates from the types in this folder: the schemas of the lines of an export, and validators for
+ * the lines that tools send. api/bodies/bodies.ts explains the tags in the comments of the types.
  */
 import typia from 'typia'
 import type { EndLine, KeyLine, TopicLine } from './export-format.js'
@@ -12,7 +12,7 @@ export const lineSchemas = {
   end: typia.json.schemas<[EndLine], '3.1'>(),
 }
 
-/** Validators of the lines that a tool sends to its caller. */
+/** Validators for the lines that a tool sends to its caller. */
 export const isBackupLine: (input: unknown) => input is BackupLine = typia.createIs<BackupLine>()
 export const isCheckLine: (input: unknown) => input is CheckLine = typia.createIs<CheckLine>()
 export const isImportedLine: (input: unknown) => input is ImportedLine = typia.createIs<ImportedLine>()

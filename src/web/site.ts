@@ -1,6 +1,6 @@
 /**
- * Files for browsers, served from memory and bundled in dist/bundles by scripts/build.mjs: the two pages of the console, each
- * a document and the files that it names, and the client for pages elsewhere. The path of a file contains a hash of its
+ * Files for browsers, bundled in dist/bundles by scripts/build.mjs and served from memory. They are the two pages of the console
+ * (each a document and the files that it names), and the client for pages elsewhere. The path of a file contains a hash of its
  * contents, so browsers may cache it forever. During a rolling restart, a process from another build serves its own files
  * under any hash, with no-store.
  *

@@ -117,7 +117,7 @@ export class UploadAnswer implements Stream {
     this.#resolve({ status: 200, body: '', contentType, headers: streamHeaders, stream: this })
   }
 
-  /** @param reason why the rest was not applied */
+  /** @param reason set if the rest was not applied */
   finish(reason: Problem | undefined): void {
     if (reason !== undefined && !this.#hasBegun && this.#durable + this.#refused === 0)
       return this.#resolve(refuse(reason))

@@ -141,7 +141,7 @@ export class Upload implements ReceivedUpload {
     else if (this.#caller() === undefined) this.#refuse()
   }
 
-  /** @returns false if the slice is over, and unread lines that fit in the batch may be left */
+  /** @returns false if the slice is over, so lines that fit in the batch may still be unread */
   #read(slice: Slice): boolean {
     const batch = this.#batch
     while (this.#problem === undefined && !this.#isFull) {

@@ -30,7 +30,7 @@ export interface CreateKeyBody extends NamedKey {
 
 interface RotateKeyBody extends NamedKey {
   readonly op: 'rotate'
-  /** How long the former token stays valid: a period. */
+  /** The period for which the former token stays valid. */
   readonly keep_former_for?: string
 }
 

@@ -112,7 +112,7 @@ function otherBody(found: string): Problem {
   return problem('invalid_upload', { problem: found })
 }
 
-/** Rewords a problem of a body as a problem of a line. */
+/** Rewords a problem with a body as a problem with a line. */
 function ofLine(found: Problem): Problem {
   return { ...found, message: found.message.replace(/^The request body/, 'The line') }
 }

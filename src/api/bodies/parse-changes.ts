@@ -12,7 +12,7 @@ import { describe, readBody } from './read-object.js'
 import { shapes } from './shapes.js'
 
 export interface ChangesRequest {
-  /** Names the topics, so that the walks of different requests are told apart. */
+  /** Names the topics, so that the walks of different requests can be distinguished. */
   readonly text: string
   /** Undefined for a selector. */
   readonly path: Path | undefined

@@ -104,7 +104,7 @@ function propertiesOf(given: Properties = {}, ttl: string | undefined): Properti
     : invalidParameter('ttl', describe(ttl), 'a period from 1s to 36500d, such as "30s", "15m", "12h" or "7d"')
 }
 
-/** Undefined if the operation neither sets nor adds. */
+/** Undefined if the operation writes no value: add and remove. */
 function textToWrite(
   kind: WriteAction['kind'],
   type: TopicType,

@@ -42,9 +42,9 @@ export class ReadObject {
   hasUnknown = false
   /** The first name that repeats an earlier one; names are compared with their escapes decoded. */
   repeated: string | undefined = undefined
-  /** The first member that is nested too deep. */
+  /** The first member that is nested too deeply. */
   tooDeep: string | undefined = undefined
-  /** True if there are more than `membersMax` members; the others are only checked for valid JSON. */
+  /** True if there are more than `membersMax` members; any further ones are only checked for valid JSON. */
   isCrowded = false
   /** The problem if a property is repeated or there are too many properties. */
   propertiesProblem: Problem | undefined = undefined

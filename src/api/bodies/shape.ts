@@ -41,7 +41,7 @@ export interface Shape<_Body = unknown> {
   readonly members: ReadonlyMap<string, Member>
   /** Never includes `value`: parse.ts reports a missing value after the object has been checked. */
   readonly required: readonly string[]
-  /** More members, accepted when an object is read, but not when it is checked. */
+  /** Additional members, accepted when an object is read, but not when it is checked. */
   readonly foreign: readonly string[]
 }
 

@@ -13,13 +13,13 @@ import { problem } from '../problems.js'
 import { createKeysRoute } from './keys.js'
 import type { Primary } from './primary.js'
 
-/** The response of `/console/key`. */
+/** The response from `/console/key`. */
 interface KeyAnswer {
   readonly name: string
   readonly allow: readonly string[]
   /** Subtrees; empty for all topics. */
   readonly under: readonly string[]
-  /** When the key expires, in ISO 8601; undefined if it does not. */
+  /** The expiry of the key, in ISO 8601; undefined if it never expires. */
   readonly expires: string | undefined
   readonly pageSizeMax: number
   /** The address of the console's service page. Undefined for a key with subtrees: such a key may be in a public web page. */

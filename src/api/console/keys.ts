@@ -1,7 +1,7 @@
 /**
  * `/console/keys`, only for the console: a key with the permission `admin` lists all API keys. It creates, rotates and revokes
  * only keys that do not exceed its own permissions, expiry and rate (keys/makers.ts). The primary applies the changes, as
- * for the command line. A token is created here and leaves this process only in one response.
+ * it does for the command line. A token is created here and leaves this process only in one response.
  */
 import type { Access } from '../../auth/access.js'
 import { tokenOf } from '../../auth/authorization.js'

@@ -1,10 +1,10 @@
-/** Requests from the console to the primary, which answers for the whole service. */
+/** Requests from the console to the primary, which responds on behalf of the whole service. */
 import type { KeyCommand, KeyRequestOf, KeyResponse } from '../../keys/requests.js'
 
-/** The overview of the service: the response of `/console/overview`. */
+/** The overview of the service: the response from `/console/overview`. */
 export interface Overview {
   readonly version: string
-  /** When the service was started, in ISO 8601. */
+  /** The time at which the service was started, in ISO 8601. */
   readonly started: string
   readonly ready: boolean
   /** The reasons why the service is not ready, one sentence each. */

@@ -114,7 +114,7 @@ function handle(
   )
 }
 
-/** Topics from one snapshot, in the order of the paths. If a page has no room for all, it has fewer topics and a member `rest`. */
+/** Topics from one snapshot, in the order of the paths. If they do not all fit, the page has fewer topics and a member `rest`. */
 function fetchMany(
   context: ApiContext,
   paths: readonly Path[],

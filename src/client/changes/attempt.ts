@@ -30,13 +30,13 @@ const silenceMsMax = 40_000
 /** The first piece of a poll's response may arrive this long after the poll's wait, in ms. */
 const pollWayMsMax = 10_000
 
-/** Time limit of a poll without a wait, in ms: the service may search the log for up to 120 s. */
+/** Time limit for a poll without a wait, in ms: the service may search the log for up to 120 s. */
 const searchMsMax = 130_000
 
 /** Default maximum wait before a stream is resumed, in ms. */
 const retryMsDefault = 500
 
-/** Something between client and service, such as a proxy, buffers the stream. */
+/** Something between the client and the service, such as a proxy, buffers the stream. */
 export class HeldBack extends Error {}
 
 /** The stream ended and can be resumed. */

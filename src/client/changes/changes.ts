@@ -44,7 +44,7 @@ export class Changes extends TypedTarget<ConnectionEvents> implements AsyncItera
     return this.#state === 'connected'
   }
 
-  /** @throws TopicdError if the service rejects permanently, or if another service responds; the signal's reason */
+  /** @throws TopicdError if the service rejects the request permanently, or if another service responds; the signal's reason */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     this.signal?.throwIfAborted()
     const controller = controllerWithin(this.signal)

@@ -16,7 +16,7 @@ export class EventParser {
   push(piece: string): readonly StreamEvent[] {
     if (piece === '') return []
     const last = this.#pieces.at(-1)
-    // An empty line may be cut in two.
+    // An empty line may be split between two pieces.
     const mayComplete = piece.includes('\n\n') || (piece.startsWith('\n') && last?.endsWith('\n') === true)
     this.#pieces.push(piece)
     if (!mayComplete) return []

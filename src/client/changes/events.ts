@@ -2,7 +2,7 @@
 
 /** The detail of a `disconnected` event. */
 export interface Disconnection {
-  /** The cause: an error of `fetch`, or a TopicdError. */
+  /** The cause: an error from `fetch`, or a TopicdError. */
   readonly error: unknown
 }
 

@@ -20,7 +20,7 @@ interface LiveEvents extends ConnectionEvents {
   readonly error: CustomEvent<unknown>
 }
 
-/** Default wait for the first connection, in ms: longer than a restart of the service. */
+/** Default wait for a connection, in ms: longer than a restart of the service. */
 const unconnectedMsMaxDefault = 30_000
 
 /** A live Map of topics, from `Client.follow`. Events: `change`, `complete`, `connected`, `disconnected`, `error`. */

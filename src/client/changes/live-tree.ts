@@ -89,7 +89,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
     super()
     this.path = plain(path)
     this.ready = this.open(path)
-    // The `error` event also reports it.
+    // The `error` event also reports a permanent failure.
     this.ready.catch(() => {})
     void this.#follow()
   }

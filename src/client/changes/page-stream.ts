@@ -72,7 +72,7 @@ export class PageStream {
     this.#tryAgain()
   }
 
-  /** @throws TopicdError if the service rejects permanently; the signal's reason; a defect */
+  /** @throws TopicdError if the service rejects the request permanently; the signal's reason; a defect */
   async run(): Promise<never> {
     const { places, signal } = this.options
     const unwatch = places?.watch(() => this.#tryAgain())
@@ -164,7 +164,7 @@ export class PageStream {
     }
     if (error instanceof Ended) return error.waitMs
     if (isGone(error)) {
-      // Each restart requests the whole state. If the service soon forgets again, such requests must be spaced out.
+      // Each restart requests the whole state. If the changes are soon gone again, such requests must be spaced out.
       if (performance.now() - this.#completeMs > waitMsMax) this.#restarts = 0
       return randomWaitMs(this.#restarts++)
     }

@@ -1,7 +1,7 @@
 /**
  * Places for connections that stay open. Over HTTP/1.1, all tabs of a browser share six connections to a host: with six
  * streams open, no other request from any tab gets a response. So the tabs share `placesMax` places through a BroadcastChannel,
- * which every page has, unlike locks. Its messages contain only numbers. Other environments have no such limit.
+ * which, unlike locks, every page has. Its messages contain only numbers. Other environments have no such limit.
  *
  * A tab claims a place and takes it unless it learns of enough earlier claims within `answerMsMax`. If a busy tab
  * reports such a claim too late, the place is given back afterwards. So the limit may be exceeded briefly.
@@ -10,7 +10,7 @@
 /** Leaves two of the six connections for requests. */
 const placesMax = 4
 
-/** How long a claim waits for the claims of other tabs, in ms. */
+/** The time that a claim waits for the claims of other tabs, in ms. */
 const answerMsMax = 50
 
 /** Claims of a tab that has been silent for this long, in ms, are void: the tab is closed or frozen. */

@@ -76,7 +76,7 @@ export class SharedStream {
     return this.#followers.has(follower)
   }
 
-  /** Accepts the follower as a founder, or as one that must catch up and join. @returns false if it does not fit */
+  /** Accepts the follower as a founder, or as a guest that must catch up and join. @returns false if it does not fit */
   take(follower: Follower, form: ChangesBody, since: string | undefined): boolean {
     const [own, other] = [this.form, form].map((members) => JSON.stringify(Object.entries(members).sort()))
     const isFounding = this.#state === 'founding'

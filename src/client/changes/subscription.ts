@@ -10,7 +10,7 @@ const joined = new Error('the follower has joined a shared stream')
 /** A follower's position after the steps that it has taken. */
 interface Progress {
   readonly since: string | undefined
-  /** True if it has taken part of an incomplete current state. */
+  /** True if the follower has taken pages; if `since` is undefined, they are only part of the current state. */
   readonly isDirty: boolean
 }
 

@@ -10,8 +10,8 @@ const socketPathBytesMax = 107
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path that fits into a socket address: if the plain path is too long, a path through a descriptor of
- * the directory. The path is valid only in this turn of the event loop.
+ * Calls `use` with a path that fits in a socket address: if the plain path does not, a path through a descriptor of the directory.
+ * The path is valid only in this turn of the event loop.
  */
 export function withSocketPath<T>(directory: string, name: string, use: (path: string) => T): T {
   const plain = join(directory, name)

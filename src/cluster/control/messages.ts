@@ -48,6 +48,6 @@ export interface ErrorLine {
 /** The line that responds to a request. */
 export interface ResponseLine<Command extends keyof Responses = keyof Responses> {
   readonly response: Responses[Command]
-  /** After a change of API keys: the process ids of the workers that may still use the former keys. */
+  /** After a change to API keys: the process ids of the workers that may still use the former keys. */
   readonly late?: readonly number[]
 }

@@ -20,7 +20,7 @@ import { parsePath } from '../../topics/path.js'
 import type { ControlRequest, ResponseLine, Responses } from './messages.js'
 import { isErrorLine, isResponseLine, validateControlRequest } from './validators.js'
 
-/** A sentence without any text chosen by the sender, which may contain secrets. */
+/** A sentence that contains no text from the sender, because such text may contain secrets. */
 interface RequestProblem {
   readonly problem: string
 }
@@ -33,7 +33,7 @@ export class MalformedRequest extends NothingDone {}
 /** Rejects invalid UTF-8, and keeps a byte order mark, which is not JSON. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** @param line the first line of a connection, without its end @returns a request with every member checked */
+/** @param line the first line of a connection, without its newline @returns a request with every member checked */
 export function parseRequest(line: Uint8Array): ControlRequest | RequestProblem {
   let input: unknown
   try {
@@ -77,7 +77,7 @@ export const readyLine = '{"ready":true}'
 
 export const endLine = '{"end":true}'
 
-/** Without a line end, like all lines here. */
+/** Without a newline, like all lines here. */
 export function requestLine(request: ControlRequest): string {
   return JSON.stringify(request)
 }
@@ -122,7 +122,7 @@ export function checkedResponse<Command extends keyof Responses>(
   return checked(line, isResponseLine[command])
 }
 
-/** A line of a tool. @param isValid a validator from tools/validators.ts @throws Error if the line has another form */
+/** A line from a tool. @param isValid a validator from tools/validators.ts @throws Error if the line has another form */
 export function toolLine<Line>(line: string, isValid: (input: unknown) => input is Line): Line {
   return checked(JSON.parse(line), isValid)
 }

@@ -2,8 +2,8 @@
  * The control socket in the data directory, through which the command line and workers reach the primary: connections, their
  * limits, and lines. protocol.ts defines the meaning of the lines.
  *
- * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their
- * request is complete, and in time once the response is sent; the length of a response is not limited.
+ * Only the service's account can connect. Even so, connections are limited in bytes, time and number until their request is
+ * complete, and in time once the response is sent. The length of a response is not limited.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { listenInDirectory, withSocketPath } from './directory-sockets.js'
@@ -34,7 +34,7 @@ const responseMsMax = 10_000
 const silentMsMax = 60_000
 
 export interface ControlHandlers {
-  /** Receives the first line of each connection, without its end, and the paused connection. */
+  /** Receives the first line of each connection, without its newline, and the paused connection. */
   onRequest(line: Uint8Array, socket: Socket): void
   /** Called if a connection was rejected before it had sent a complete request. */
   onRefused(reason: string): void

@@ -1,7 +1,7 @@
 /**
- * API keys in the primary: one process at a time responds to a request. If a key may have changed, every worker loads the
- * keys before the response is returned; a worker that does not respond delays the response but cannot prevent it. Nothing
- * here opens the store.
+ * API keys in the primary: one process at a time responds to a request. If a key may have changed, every worker loads the keys
+ * before the response is returned. A worker that does not respond delays the response but cannot prevent it. Nothing here opens the
+ * store.
  *
  * A process may execute a request and exit before it responds, so the request is repeated (control/persistently.ts).
  * Commands repeat a request only if the primary's response was lost. Workers reject a key throughout its revocation.
@@ -78,7 +78,7 @@ export class ApiKeys {
     for (const [revocation, name] of this.#revocations) worker.send({ kind: 'suspendKey', name, revocation })
   }
 
-  /** Checked before workers suspend the key, so that a maker without permission has no effect. The store checks again. */
+  /** Checked before workers suspend the key, so that an attempt without permission has no effect. The store checks again. */
   async #mayRevoke({ name }: KeyRequestOf<'revokeKey'>, by: Caller): Promise<boolean> {
     const keys = (await this.#response({ command: 'listKeys' })) as KeyResponses['listKeys']
     const named = (wanted: string) => keys.find((key) => key.name === wanted)

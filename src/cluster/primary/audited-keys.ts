@@ -3,7 +3,7 @@ import type { Caller, KeyRequest, KeyResponse } from '../../keys/requests.js'
 import type { Logger } from '../../ops/log.js'
 import type { ApiKeys } from './api-keys.js'
 
-/** Maximum characters logged of a header that anyone can send: more than any list of proxies needs. */
+/** Maximum characters logged from a header that anyone can send: more than any list of proxies needs. */
 const forwardedMax = 200
 
 /** Passes the request on to the keys. The line is written before this settles. */

@@ -1,5 +1,5 @@
 /**
- * Handles the requests of the command line, and of workers for the console, over the control socket: requests about API keys and
+ * Handles requests from the command line, and from workers for the console, over the control socket: requests about API keys and
  * notices of their changes (api-keys.ts), the overview, reloads, and tools, each in its own process. Nothing here opens the store.
  */
 import type { ChildProcess } from 'node:child_process'

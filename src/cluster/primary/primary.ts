@@ -14,10 +14,10 @@ import { type DirectoryLock, exposure, lockDirectory } from '../directory-lock.j
 import { holdPort, listenExitCode, listenProblem } from '../listening.js'
 import { type ReadSettings, Supervisor } from './supervisor.js'
 
-/** Maximum wait for the processes of a killed service, or a tool of the command line, to release the lock. */
+/** Maximum wait for the processes of a killed service, or a command-line tool, to release the lock. */
 const directoryWaitMs = 15_000
 
-/** Once the service has stopped, the process exits with its exit code. @throws UsageError if a setting is wrong */
+/** Exits the process once the service has stopped, with the exit code that gives the reason. @throws UsageError if a setting is wrong */
 export async function runPrimary(flags: GivenSettings): Promise<void> {
   const log = createLog('primary')
   logCrashes(log)

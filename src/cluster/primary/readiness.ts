@@ -65,7 +65,7 @@ export class Readiness {
     return this.#silent().length === 0
   }
 
-  /** The state in one line, for `systemctl status`: the number of workers by version, or the reasons why it is not ready. */
+  /** The state in one line, for `systemctl status`: the number of workers by version, or the reasons why the service is not ready. */
   status(): string {
     const reasons = this.notReadyReasons()
     return reasons.length > 0 ? `not ready: ${reasons.join('; ')}` : describeWorkers(this.options.serving())

@@ -6,7 +6,7 @@
 /**
  * @param first the promise that the first reload waits for
  * @param reload performs one reload; never called while another runs
- * @returns a function that requests a reload; the reload starts after the call, and the promise settles like the reload
+ * @returns a function that requests a reload; the reload starts after the call, and the promise settles as the reload does
  */
 export function queueReloads<Done>(first: Promise<unknown>, reload: () => Promise<Done>): () => Promise<Done> {
   let last: Promise<unknown> = first.catch(() => {})

@@ -1,8 +1,7 @@
 /**
- * Decides when to replace a dead worker: immediately if it had served for a long time, after growing delays while
- * workers die young. Also decides when to stop trying: too many workers in a row died before they served, so the next
- * one would die as well. A worker that served and was then killed, by a person or the OOM killer, never counts towards
- * this limit.
+ * Decides when to replace a dead worker: immediately if it had served for a long time, or after growing delays while workers die
+ * young. Also decides when to stop trying: too many workers in a row died before they served, so the next one would die as well. A
+ * worker that served and was then killed, by a person or the OOM killer, never counts towards this limit.
  *
  * Pure: the caller passes the time. Deaths during a delay do not lengthen it: eight workers killed together are one
  * incident.
@@ -11,7 +10,7 @@
 /** A worker that lived this long did not die because of its start. */
 export const youngMs = 10_000
 
-/** Maximum consecutive failed starts, over all workers, that are still followed by another attempt. */
+/** Maximum consecutive failed starts, across all workers, that are still followed by another attempt. */
 export const failedStartsMax = 10
 
 const firstDelayMs = 100

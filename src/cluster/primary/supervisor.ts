@@ -197,7 +197,7 @@ export class Supervisor {
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
-    // After `npm start` on a terminal, the text of the first key contains the same information.
+    // After `npm start` on a terminal, the text printed with the first key contains the same information.
     if (!(onTerminal && firstKey)) {
       log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
       const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
@@ -282,7 +282,7 @@ export class Supervisor {
     }
   }
 
-  /** For the console: figures from the service page, whose samples it shares. */
+  /** The console's overview: figures from the service page, whose samples it shares. */
   async #overview(): Promise<Overview> {
     const { facts, moments } = await this.#metrics.figures(0)
     const { streams = 0, connections = 0 } = moments.at(-1) ?? {}
@@ -320,7 +320,7 @@ export class Supervisor {
     return child
   }
 
-  /** Logs each change of the store's availability and of the room on the disk once, and updates systemd's status. */
+  /** Logs each change in the state of the store or the disk once, and updates systemd's status. */
   #watch(): void {
     const problem = this.#readiness.storeProblem()
     if (problem !== undefined && this.#storeProblem === undefined)

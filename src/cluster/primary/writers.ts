@@ -16,7 +16,7 @@ import type { Start } from '../messages.js'
 import { type Child, loadMsMax, watchSilence } from './child.js'
 import type { StoreOpener } from './store-opening.js'
 
-/** Maximum time of a drain: it commits the accepted requests, and the disk may be slow. */
+/** Maximum time for a drain: it commits the accepted requests, and the disk may be slow. */
 const drainMsMax = commitDeadlineMs
 
 /** A writer sends a heartbeat every second, unless the disk hangs. */

@@ -68,8 +68,8 @@ export class ToolConnection {
   /** Sends the last line and waits until the caller closes the connection; if the work was stopped, for at most `stopMsMax`. */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.socket.end(`${lastLine}\n`)
-    // Further input has no reader; if it stayed unread, the connection could not close. While the socket is piped, it is
-    // read only as fast as the former reader, so unpipe it.
+    // Further input has no reader; if it stayed unread, the connection could not close. While the socket is piped, it is read only
+    // as fast as its former reader reads, so unpipe it.
     this.socket.unpipe(this.input)
     this.socket.resume()
     if (this.socket.closed) return

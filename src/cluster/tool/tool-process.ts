@@ -1,11 +1,10 @@
 /**
- * The program of a tool process. While a service runs, the primary forks it as another process that opens the store;
- * otherwise the command line forks it (commands/store/standalone-tool.ts). It opens the store when its parent tells it
- * to, does one piece of work over a connection, and exits. Damaged files may cause a signal that kills it; the parent
- * survives this and can explain it.
+ * A tool process. While a service runs, the primary forks it as another process that opens the store; otherwise the command line
+ * forks it (commands/store/standalone-tool.ts). It opens the store when its parent tells it to, does one piece of work over a
+ * connection, and exits. Damaged files may cause a signal that kills the process; the parent survives and can explain its death.
  *
- * Stopped work (tool-connection.ts) ends at its next step, so that its snapshot is closed: an open snapshot prevents the
- * reuse of every page that is freed later.
+ * Stopped work (tool-connection.ts) ends at its next step, so that its snapshot is closed. An open snapshot prevents the reuse of
+ * every page that is freed later.
  *
  *     load → open → work → close the store → send the outcome in the last line → exit
  */
@@ -26,8 +25,8 @@ import { onParentMessage, sendToParent } from '../parent.js'
 import { ToolConnection } from './tool-connection.js'
 
 /**
- * The maximum wait after stopped work for the store to close, which is impossible while lmdb copies, and for the caller to
- * take the last line.
+ * The maximum wait for the store to close, which is impossible while lmdb copies. After stopped work, also the maximum wait for the
+ * caller to take the last line.
  */
 const stopMsMax = 300
 

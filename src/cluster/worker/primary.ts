@@ -1,11 +1,11 @@
-/** A worker's requests to the primary for the console, over the control socket, like requests of the command line. */
+/** A worker's requests to the primary for the console, over the control socket, like requests from the command line. */
 import type { Primary } from '../../api/console/primary.js'
 import { NothingDone } from '../../keys/requests.js'
 import type { ControlRequest, ResponseLine, Responses } from '../control/messages.js'
 import { MalformedRequest, parseResponse } from '../control/protocol.js'
 import { connectToControl, exchange } from '../control/socket.js'
 
-/** More requests are rejected: the control socket has 256 connections, and commands need some of them. */
+/** Further requests are rejected: the control socket allows 256 connections, and commands need some of them. */
 const waitingMax = 4
 
 /** @param data the data directory */

@@ -1,6 +1,6 @@
 /**
- * The program of a worker, which the primary forks: load → open the store → serve → drain → exit. It does nothing without a
- * message, and is killed immediately if the primary exits. If a step fails, the process exits.
+ * A worker process, forked by the primary: load → open the store → serve → drain → exit. It does nothing without a message, and is
+ * killed immediately if the primary exits. If a step fails, the process exits.
  *
  * A drain answers the requests in flight and closes the store. Every other way to stop is a kill, which the store
  * survives.

@@ -1,7 +1,7 @@
 /**
- * The program of the writer, which the primary forks: load → open the store and listen → drain → exit. A process that
- * has loaded but has not opened the store is the spare, which takes over immediately when the writer dies. The process
- * does nothing without a message, and is killed immediately if the primary exits.
+ * The writer process, forked by the primary: load → open the store and listen → drain → exit. A process that has loaded but has not
+ * opened the store is the spare, which takes over immediately when the writer dies. The process does nothing without a message, and
+ * is killed immediately if the primary exits.
  *
  * A drain accepts no more requests and answers the accepted ones. If a commit fails, the process exits immediately:
  * workers keep unanswered requests, and the next writer knows which were committed. Every other way to stop is a kill,

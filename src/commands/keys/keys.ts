@@ -29,7 +29,7 @@ import { issueToken } from './new-token.js'
 
 /**
  * Time until a pending revocation reports the possible reason for the wait, in ms: longer than the delay that a hung worker causes
- * (cluster/primary/api-keys.ts), shorter than a writer may hang.
+ * (cluster/primary/api-keys.ts), shorter than the time for which a writer may hang.
  */
 const waitingMs = 6000
 

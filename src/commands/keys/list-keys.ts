@@ -1,4 +1,4 @@
-/** `topicd keys list`: every API key, as a table or as lines of JSON, without tokens and their hashes. */
+/** `topicd keys list`: every API key, as a table or as lines of JSON, without tokens or their hashes. */
 import { isoTime, oldTokenExpiresMs, shownTime } from '../../keys/expiry.js'
 import type { ListedKey } from '../../keys/record.js'
 import { readConfig } from '../../settings/config.js'
@@ -42,7 +42,7 @@ const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => 
   ['OLD TOKEN UNTIL', (key) => expiryCell(oldTokenExpiresMs(key))],
 ]
 
-/** Uses are stored once a minute, so a key without a stored use may have been used since then. */
+/** Uses are stored once a minute, so a key without a stored use may have been used within the last minute. */
 const noUse = 'never, or within the last minute'
 
 function table(keys: readonly ListedKey[]): string {

@@ -12,7 +12,7 @@ import type { Config } from '../../settings/config.js'
 import { OutputClosed, print } from '../stdout.js'
 import { requestsTo } from '../store/store-client.js'
 
-/** How long a request without a response is repeated: a stopping service is gone or restarted within seconds. */
+/** The time for which a request without a response is repeated: a stopping service is gone or restarted within seconds. */
 const requestMsMax = 30_000
 
 interface Issue {

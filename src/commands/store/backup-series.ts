@@ -1,7 +1,7 @@
 /**
  * The files of `topicd backup --into DIR`: their names, and the deletion of old ones. A backup deletes only files with an
- * earlier name than its own, so two concurrent backups never delete each other's file, and files with later names stay if
- * the clock was set back. Nothing is deleted until the new file is complete.
+ * earlier name than its own, so two concurrent backups never delete each other's file, and files with later names are
+ * kept if the clock was set back. Nothing is deleted until the new file is complete.
  */
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'

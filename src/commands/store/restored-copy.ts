@@ -1,7 +1,7 @@
 /**
  * Turns the copy of a backup into the store of a data directory: copy to a separate directory next to the store's → flush →
  * check everything in a child process → rename → flush the directories. A crash or power cut at any time leaves either no
- * store or a complete one. A copy that is not renamed is removed: at the end, by a terminating signal or, after a kill, by
+ * store or a complete one. A copy that is not renamed is removed: at the end, on a terminating signal or, after a kill, by
  * the next restore.
  */
 import { createReadStream, createWriteStream, existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
@@ -27,14 +27,14 @@ export interface Backup {
   readonly bytes: number
 }
 
-/** Signals by which a user or a service manager ends a command. */
+/** Signals with which a user or a service manager ends a command. */
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * Makes the copy the store of `location.data`, durably.
  *
  * @param lock the lock on the data directory, which the caller releases
- * @throws Error if the backup is damaged, the disk fails, or a store exists; the message tells whether one was restored
+ * @throws Error if the backup is damaged, the disk fails, or a store exists; the message tells whether a store was restored
  */
 export async function restoreCopy(location: Config, lock: DirectoryLock, backup: Backup): Promise<void> {
   const { data } = location

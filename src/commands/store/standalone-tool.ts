@@ -1,6 +1,6 @@
 /**
- * The process of a tool if no service is running: a child of the command, which inherits the directory's lock and uses the
- * same protocol as a child of the service.
+ * The process that runs a tool if no service is running: a child of the command. It inherits the directory's lock and uses
+ * the same protocol as a child of the service.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'

@@ -1,5 +1,5 @@
 /**
- * Drops root privileges permanently to the owner of the data directory: files that root creates there would prevent the
+ * Permanently drops root privileges and becomes the owner of the data directory: files that root creates there would prevent the
  * service from opening its store, and root must not follow links that the owner created there.
  */
 import { accessSync, constants, type Stats } from 'node:fs'

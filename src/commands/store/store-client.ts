@@ -1,6 +1,6 @@
 /**
- * A command's access to a store: through the running service if there is one, because no other process may open the store
- * then; otherwise through a child process under the directory's lock, as the account that owns the directory. The
+ * A command's access to a store: through the running service if there is one, because no other process may then open the
+ * store; otherwise through a child process under the directory's lock, as the account that owns the directory. The
  * protocol is the same. The command never opens the store itself, so it survives damaged files that crash the process
  * reading them.
  */
@@ -70,7 +70,7 @@ async function announceChange(location: Config): Promise<void> {
 
 const nameOf = ({ data }: Config): string => `the service that uses ${data}`
 
-/** Reports the workers that the line names on standard error. */
+/** Reports on standard error the workers that the line names. */
 function responseOf<Command extends keyof Responses>({
   response,
   late = [],
@@ -147,7 +147,7 @@ async function* linesOf(stream: Socket): AsyncGenerator<string> {
       yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
     }
   } catch {
-    // After a broken connection there is no last line, which `converse` reports.
+    // After a broken connection, the last line is missing; `converse` reports that.
   }
 }
 

@@ -97,7 +97,7 @@ function reloadOf({ reloadSuccessful, reloadSuccessS, startedS = 0 }: Facts, bas
   return reloadSuccessS > startedS ? time : 'none since the start'
 }
 
-/** Null with PostgreSQL, which has its own backups. Only PostgreSQL has no minimum of free disk space. */
+/** Null with PostgreSQL, which has its own backups. Only PostgreSQL has no minimum for free disk space. */
 function backupOf({ backupS, topics, diskFreeBytesMin }: Facts, basis: Basis): Words {
   if (backupS !== undefined) return ago(backupS, basis)
   if (topics === undefined) return undefined

@@ -26,7 +26,7 @@ export class History {
     return this.last?.isGap ? this.moments.findLast(({ isGap }) => !isGap)?.atS : undefined
   }
 
-  /** @param sent samples in ascending order @param serviceS the time on the service's clock @param nowS on the browser's */
+  /** @param sent samples in ascending order @param serviceS the time on the service's clock @param nowS the browser's time */
   add(sent: readonly Moment[], serviceS: number, nowS: number): void {
     for (const moment of sent) {
       const atS = moment.atS + nowS - serviceS

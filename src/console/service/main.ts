@@ -60,7 +60,7 @@ class ServicePage {
     return drawing
   }
 
-  /** Every chart reports the shared cursor, so draws the text only for the first report. */
+  /** Every chart reports the shared cursor, so the text is drawn only for the first report. */
   #point(atS: number | undefined): void {
     if (atS === this.#pointedS) return
     this.#pointedS = atS

@@ -36,7 +36,7 @@ export async function keepReading(sinceS: () => number, take: (answer: Answer) =
     try {
       take(await ask(sinceS()))
     } catch (error) {
-      // A defect; the next response may be handled.
+      // A defect; the next response may still be handled correctly.
       reportError(error)
     }
     await isDue

@@ -1,6 +1,6 @@
 /** Downloads of files that the page created. Nothing is sent anywhere. */
 
-/** How long the file stays in memory, in ms, so that the browser can start the download. */
+/** The time that the file stays in memory, in ms, so that the browser can start the download. */
 const keptMs = 60_000
 
 /** @param parts the pieces of the file's text, so that long text need not be joined first */

@@ -4,7 +4,7 @@ import type { ConsoleState } from '../../ops/figures/console-state.js'
 /** A listener's address; the path starts with a slash. */
 type Listener = NonNullable<ConsoleState['topicsPage']>
 
-/** Undefined if the listener is local to its machine and this page is from another one. @param ownHost location.hostname */
+/** Undefined if the listener is local to its machine and this page is from another machine. @param ownHost location.hostname */
 export function urlOf({ scheme, host, port, path }: Listener, ownHost: string): string | undefined {
   if (isLoopback(host) && !isLoopback(ownHost)) return undefined
   return `${scheme}://${isEveryAddress(host) ? ownHost : bracketed(host)}:${port}${path}`

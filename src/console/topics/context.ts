@@ -26,7 +26,7 @@ export interface Panel {
   /** The title of the tab. */
   readonly title: string
   readonly view: () => TemplateResult
-  /** The paths of the topics on the screen, to follow their values; undefined until they are known. Reads signals. */
+  /** The paths of the topics on the screen, whose values are followed; undefined until they are known. Reads signals. */
   readonly shownPaths?: () => readonly string[] | undefined
   /** Stops the panel's work when another panel replaces it. */
   readonly leave?: () => void

@@ -1,4 +1,4 @@
-/** Buttons that copy text, with the clipboard API, which requires https or localhost, or by selecting the text. */
+/** Buttons that copy text: with the clipboard API, which requires https or localhost, otherwise by selecting the text. */
 import { html, type TemplateResult } from 'lit-html'
 import type { Context } from './context.js'
 import { icon } from './icons.js'

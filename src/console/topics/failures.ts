@@ -6,7 +6,7 @@ export function isConflict(error: unknown): error is TopicdError {
   return error instanceof TopicdError && error.code === 'unsatisfied_constraint'
 }
 
-/** What a failure needs in order to end a session. */
+/** The part of the context with which a failure ends a session. */
 export interface Ending {
   /** Called if the service no longer knows the key. */
   readonly signOut: (reason: string) => void

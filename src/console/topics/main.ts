@@ -123,7 +123,7 @@ class Page {
   }
 
   #enter(session: Session): void {
-    // Ignores a late response to an earlier key.
+    // Ignores a late response to a request with an earlier key.
     const onUnknown = (reason: string) => {
       if (this.#workspace.peek() === workspace) this.#signOut(reason)
     }

@@ -3,7 +3,7 @@
  * which is deleted with the tab, and is sent only to the service.
  *
  * If the user opens a link on this page in a new tab, the browser copies that storage to the tab. Local storage, a cookie
- * or a BroadcastChannel would give the key to every page of this origin; behind a proxy, these may belong to other programs.
+ * or a BroadcastChannel would give the key to every page of this origin; behind a proxy, such pages may belong to other programs.
  */
 import type { Overview } from '../../api/console/primary.js'
 import { refusalOf } from '../../client/error.js'
@@ -38,7 +38,7 @@ const storageName = 'topicd-key'
 /** Longer than any response from the service takes. */
 const timeoutMs = 60_000
 
-/** Time limit of the first request, in ms, for which the user is waiting. */
+/** Time limit for the first request, in ms, because the user is waiting for it. */
 const firstAnswerMsMax = 10_000
 
 /** Undefined if the browser does not allow storage; then the key does not survive a reload. */
@@ -59,9 +59,9 @@ export function endSession(): void {
 }
 
 /**
- * If the user opens a link on this page in a new tab or window (middle button, Ctrl, Command or Shift), opens it so that the
- * new tab gets the key. Browsers copy the storage only from an opener, which such a tab would not have. When it starts, the
- * new page drops its opener, so neither page can control the other.
+ * Opens links on this page so that a new tab or window (middle button, Ctrl, Command or Shift) gets the key. Browsers copy the
+ * storage only from an opener, which the tab would otherwise not have. When the new page starts, it drops its opener, so neither
+ * page can control the other.
  */
 export function shareWithOpenedTabs(): void {
   window.opener = null

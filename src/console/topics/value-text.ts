@@ -68,7 +68,7 @@ export function valueIn(type: Item['type'], text: string): string | JsonText {
 /** Control characters, text direction marks, and characters other than U+0020 that look like a space or are invisible. */
 const unseen = /(?!\u200c|\u200d| )(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Zs}\u115f\u1160\u2800\u3164\uffa0]|\u034f)/gu
 
-/** Makes invisible characters visible, and spaces at the ends of segments. Keeps joiners, which scripts and emoji need. */
+/** Makes invisible characters, and spaces at the ends of segments, visible. Keeps joiners, which scripts and emoji need. */
 export function visible(text: string): string {
   return text
     .replace(unseen, (character) => {

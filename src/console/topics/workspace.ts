@@ -1,4 +1,4 @@
-/** The view of a signed-in user: the search box, the tree, the panel for the address, and dialogs. */
+/** The view for a signed-in user: the search box, the tree, the panel for the address, and dialogs. */
 import { effect, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'

@@ -1,7 +1,7 @@
 /**
- * The response of `/console/state`: everything that the page at `/` of the admin listener shows, ready to draw. Durations
+ * The response from `/console/state`: everything that the page at `/` of the admin listener shows, ready to draw. Durations
  * are in seconds, times are Unix times in seconds by the service's clock, and unknown figures are missing. The page may
- * belong to another build, so members are added, never changed. The page imports only the types of this file.
+ * belong to another build, so members are added, never changed. The page imports only types from this file.
  */
 
 /** Numbers by label, such as the route. */
@@ -47,7 +47,7 @@ export interface Moment extends Readonly<Partial<Record<keyof typeof momentGauge
   readonly latencyS?: Quantiles | undefined
   readonly commitS?: Quantiles | undefined
   readonly writesPerCommit?: number | undefined
-  /** By worker, such as `worker 4711`, like the next member: an object with large numeric names may be stored as a large array. */
+  /** By worker, like the next member, under names such as `worker 4711`: large numeric names may make the object a large array. */
   readonly workerResidentBytes?: ByLabel
   readonly workerLoopDelayS?: ByLabel
 }
@@ -81,7 +81,7 @@ interface KeyUse {
 /** The part of the response that is computed from metrics. */
 export interface Figures {
   readonly facts?: Facts | undefined
-  /** The moments of the last ten minutes after the time given by the page, in ascending order. */
+  /** The moments of the last ten minutes that are later than the page's `since`, in ascending order. */
   readonly moments: readonly Moment[]
   /** The busiest API keys of the last ten minutes, in descending order. */
   readonly keys: readonly (KeyUse & { readonly key: string })[]
@@ -105,6 +105,6 @@ export interface ConsoleState extends Figures {
   readonly notReadyReasons: readonly string[]
   /** The console's topics page; undefined if it is turned off. */
   readonly topicsPage: PageAddress | undefined
-  /** The page of 1.0.0 stops if this is missing. */
+  /** The page of version 1.0.0 stops working if this is missing. */
   readonly runs: readonly []
 }

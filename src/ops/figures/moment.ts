@@ -1,6 +1,6 @@
 /**
- * One moment of the charts: gauges as they were read, rates relative to the previous sample, and quantiles and means. The
- * latter cover about 30 s, because two seconds contain too few values.
+ * One moment of the charts: gauges as they were read, rates relative to the previous sample, quantiles, and means.
+ * Quantiles and means cover about 30 s, because two seconds contain too few values.
  */
 import { type ByLabel, type Moment, momentGauges, type Quantiles } from './console-state.js'
 import { type Counter, type Counts, increase } from './counts.js'
@@ -54,7 +54,7 @@ export function perSecond(counter: Counter, before: Sample, now: Sample): ByLabe
   return counts && Object.fromEntries(Object.entries(counts).map(([label, count]) => [label, count / seconds]))
 }
 
-/** Undefined while processes of builds with different bounds report. */
+/** Undefined while the reporting processes are from builds with different bounds. */
 function quantilesSince(histogram: Counter, before: Sample, now: Sample): Quantiles | undefined {
   const known = before.counts[histogram].size
   if (known !== 0 && known !== now.counts[histogram].size) return undefined

@@ -1,4 +1,4 @@
-/** The rows of the writer and the workers. With LMDB only the writer commits and removes, so workers omit most rows. */
+/** The rows shared by the writer's and the workers' tables. With LMDB only the writer commits and removes, so workers omit most rows. */
 import type { StoreMonitor } from '../../store/monitoring.js'
 import { counter, gauge, histogram, type Table } from './metric.js'
 

@@ -1,6 +1,6 @@
 /**
  * Metrics in Prometheus's text format: the reports of all processes, summed by name, and the primary's own table. A
- * report describes its metrics, so metrics of another build are shown as well. Between readings, only the counts of
+ * report describes its metrics, so metrics from another build are shown as well. Between readings, only the counts of
  * exited processes are kept, so that no counter falls when a process is replaced.
  *
  * Counts that a killed process made after the last reading are lost.
@@ -88,7 +88,7 @@ export class Metrics {
       const metrics = [...this.#ended, ...this.#reportOf(reporter).filter(outlivesProcess)]
       this.#ended = summed(metrics).getMetricsAsArray() as unknown as Metric[]
     } catch (error) {
-      // A process of another build may use another report format; only its counts are lost.
+      // A process from another build may use another report format; only its counts are lost.
       this.options.log.error({ err: error }, 'the counts of a process that exited are lost')
     }
   }

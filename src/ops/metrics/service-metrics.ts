@@ -12,7 +12,7 @@ export interface Reporter {
   requestMetrics(stored: boolean, withinMs: number): Promise<boolean>
 }
 
-/** The last reload. The start counts as the first, successful one. */
+/** The last reload. The start counts as the first reload, a successful one. */
 export interface Reload {
   readonly successful: boolean
   readonly successMs: number

@@ -50,7 +50,7 @@ export class Cursor {
     return true
   }
 
-  /** Moves past the next character, a whole code point. Not to be called at the end. */
+  /** Moves past the next character, a whole code point. Must not be called at the end. */
   takeCharacter(): string {
     const character = String.fromCodePoint(this.text.codePointAt(this.index) as number)
     this.index += character.length

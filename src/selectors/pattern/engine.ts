@@ -17,7 +17,7 @@ const automatonResetsMax = 8
 /** True if the pattern matches the whole text. */
 export type Test = (text: string) => boolean
 
-/** @param tail another pattern, appended to `source` @returns the test, or the reason why the engine rejects it */
+/** @param tail another pattern, appended to `source` @returns the test, or the reason why the engine rejects the pattern */
 export function compileLinear(source: string, tail: string): Test | { readonly refusal: string } {
   try {
     return testOf(RE2JS.compile(`(${source})${tail}`, RE2JS.DOTALL))

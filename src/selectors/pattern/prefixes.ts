@@ -19,7 +19,7 @@ export interface Prefix {
   readonly rest: 'none' | 'any' | 'nonEmpty' | 'unknown'
 }
 
-/** Sorted by UTF-8 bytes; only a prefix with rest `none` may start another one. @throws TooCostly if over the budget */
+/** Sorted by UTF-8 bytes; only a prefix with rest `none` may be the start of another. @throws TooCostly if over the budget */
 export function prefixesOf(node: Node, budget: PlanningBudget): readonly Prefix[] {
   const prefixes = prefixesIn(node, budget)
   budget.charge(2 * prefixCost * prefixes.length, beginnings)

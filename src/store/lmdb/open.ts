@@ -2,7 +2,7 @@
  * Opens the LMDB engine: assembles the parts of this folder into a `TopicStore`, in one of three arrangements:
  *
  * - alone: this process reads and writes, and no other has the store open (a tool without a service, a test)
- * - the writer: the same, and it also executes the requests of others
+ * - the writer: the same, and it also executes requests from other processes
  * - next to a writer: this process only reads, and passes its writes to the writer
  *
  * No process may be writing while another opens; see environment/environment.ts for the reason.

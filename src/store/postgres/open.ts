@@ -30,7 +30,7 @@ import { readClock, type Statement } from './sql/statement.js'
 import { createStats } from './stats.js'
 import { createEngine } from './view/engine.js'
 
-/** How long, in ms, to keep trying an unreachable engine for a caller that cannot wait longer: it may be restarting. */
+/** Time, in ms, to keep trying an unreachable engine for a caller that cannot wait longer: the engine may be restarting. */
 const patienceMs = 6000
 
 /** After this time, in ms, a caller that can wait gets its store even if the engine has not answered. */
@@ -46,15 +46,15 @@ export interface PostgresOptions {
   /** Approximate; `changesKeptDefault` by default. */
   readonly changesKept?: number
   /**
-   * For callers that can wait: they get the store immediately, and this is called if the engine, once reached, proves unusable.
-   * Without it the store is returned only after the engine was reached and is usable.
+   * For callers that can wait: they get the store even while the engine is unreachable, and this is called if it proves unusable
+   * once reached. Without it the store is returned only after the engine was reached and found usable.
    */
   readonly onUnusable?: (reason: Error) => void
 }
 
 /**
  * @throws Error if the engine refuses access, its schema is missing or does not fit this program, its commits are not durable, or
- *   it cannot store every text; without `onUnusable` also if it is unreachable
+ *   it cannot store every string; without `onUnusable` also if it is unreachable
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
   const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable } = options
@@ -89,8 +89,8 @@ async function problemOf(connections: Connections, fencedReads: boolean, waitMs:
 }
 
 /**
- * The settings of the engine that topicd checks: acknowledged commits must be on disk, the engine must be able to store every text,
- * and fenced reads need a standby. An engine that does not know a setting cannot have a wrong value for it.
+ * The settings of the engine that topicd checks: acknowledged commits must be on disk, the engine must be able to store every
+ * string, and fenced reads need a standby. An engine that does not know a setting cannot have a wrong value for it.
  */
 const settings = ['fsync', 'server_encoding', 'synchronous_standby_names'] as const
 

@@ -107,10 +107,10 @@ const raiseVersion: Statement<never> = {
     on conflict (name) do update set value = excluded.value`,
 }
 
-/** SQLSTATEs of a missing schema or table. */
+/** SQLSTATEs for a missing schema or table. */
 const missingStates: readonly (string | undefined)[] = ['3F000', '42P01']
 
-/** SQLSTATEs of two migrations at the same time: they create the same object, or wait for each other. */
+/** SQLSTATEs for two migrations at the same time: they create the same object, or wait for each other. */
 const raceStates: readonly (string | undefined)[] = ['23505', '40P01', '42710', '42P06', '42P07', '40001', 'XX000']
 
 const raceAttemptsMax = 20

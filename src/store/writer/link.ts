@@ -1,5 +1,5 @@
 /**
- * A worker's or a tool's end of the connection to the writer. It lasts as long as the process and outlives writers: a new writer
+ * A worker's or a tool's end of the connection to the writer. It lasts as long as the process and outlives writers. A new writer
  * first reports which requests its predecessor has committed, and the link sends the others again (session.ts). So each request is
  * executed exactly once, and a caller only notices a slower response.
  *
@@ -58,7 +58,7 @@ export class WriterLink implements Writing {
    * Connects now, and again whenever the connection closes.
    *
    * @param onUnusable called if the writer's build cannot serve this process
-   * @param onUnreadable called with the defect if a frame of the writer cannot be read, and not called again until an outcome has
+   * @param onUnreadable called with the defect if a frame from the writer cannot be read, and not called again until an outcome has
    *   arrived
    */
   constructor(
@@ -101,7 +101,7 @@ export class WriterLink implements Writing {
       try {
         encode(out)
       } catch (error) {
-        // A defect of the caller, which must not affect other requests.
+        // A defect in the caller, which must not affect other requests.
         out.cut(start)
         throw error
       }

@@ -136,7 +136,7 @@ export class Receipts {
     for (const receipt of this.#changed) changes.put('receipts', receipt.name, receipt.record())
   }
 
-  /** Returns the receipts that `put` has stored since the last call of `takeChanged`. */
+  /** Returns the receipts that `put` has stored since the last call to `takeChanged`. */
   takeChanged(): readonly Receipt[] {
     const changed = [...this.#changed]
     this.#changed.clear()

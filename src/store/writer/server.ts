@@ -1,7 +1,7 @@
 /**
- * The writer's end of the connections: accepts the requests of workers and tools, has each request executed in the next
- * transaction, and answers once that transaction is on disk. core/write/ decides the effect of a request, and receipts.ts ensures
- * that it happens only once.
+ * The writer's end of the connections: accepts requests from workers and tools, has each request executed in the next transaction,
+ * and answers once that transaction is on disk. core/write/ decides the effect of a request, and receipts.ts ensures that it
+ * happens only once.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -56,13 +56,13 @@ interface WriterCommits {
 
 export class WriterServer {
   readonly #connections = new Map<string, Connection>()
-  /** When each client without a connection was last seen, in ms of performance.now(). */
+  /** The time at which each client without a connection was last seen, in ms of performance.now(). */
   readonly #gone = new Map<string, number>()
   readonly #forgetting: NodeJS.Timeout
   #isStopped = false
   #frames = 0
 
-  /** @param onUnreadable called with an unreadable message of a client: a defect, reported only to the affected request */
+  /** @param onUnreadable called with an unreadable message from a client: a defect, reported only to the affected request */
   constructor(
     private readonly commits: WriterCommits,
     private readonly receipts: Receipts,
@@ -199,7 +199,7 @@ export class WriterServer {
     this.#connections.clear()
   }
 
-  /** Stops reading from a client with much queued work, so that the others get their turn and memory is bounded. */
+  /** Stops reading from a client with a lot of queued work, so that the others get their turn and memory is bounded. */
   #regulate({ socket, operations, bytes }: Connection): void {
     const isMuch = operations > operationsInOneCommitMax || bytes > bytesQueuedByClientMax
     if (isMuch) socket.pause()

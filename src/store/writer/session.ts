@@ -105,7 +105,7 @@ export class Session<Caller> {
    * A writer has answered the greeting; the outcomes in its response, which may not have arrived earlier, have already been
    * processed.
    *
-   * Every request that it has not accepted is sent again, each in its own frame. Any of them may kill a writer; none is suspect if
+   * The requests that it has not accepted are sent again, each in its own frame. Any of them may kill a writer; none is suspect if
    * this end closed the connection, or if the writer did so and has rejected a request since.
    *
    * @param lastTaken the number of the last request that it has accepted; 0 without such a request

@@ -1,6 +1,6 @@
 /**
- * The wire format of requests to the writer and of its outcomes. A request carries operations or changes of API keys, never keys
- * and records of lmdb: the writer decides its effect. session.ts and receipts.ts number the requests and ensure that each is
+ * The wire format of requests to the writer and of their outcomes. A request carries operations or changes to API keys, never lmdb
+ * keys or records: the writer decides the request's effect. session.ts and receipts.ts number the requests and ensure that each is
  * answered once.
  *
  *     to the writer      hello:     protocol, client, last number answered, 1, last number given
@@ -140,7 +140,7 @@ export function writeNotice(out: ByteWriter, { before, version, total, keys }: L
 }
 
 /**
- * Reads a notice; undefined if it has no record. Its keys are a view of the frame.
+ * Reads a notice; undefined if it has no record. Its keys are a view into the frame.
  *
  * @returns `outcomes`, having read nothing, if the frame has outcomes
  */

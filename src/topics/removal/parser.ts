@@ -46,7 +46,7 @@ const space = /\s*/y
 /** A word, a parenthesis, or a quoted string up to its closing quote or to the first error in it. */
 const token = /(?:[^\s()'"]+|[()]|'[^'\\]*(?:\\[\\'"][^'\\]*)*'?|"[^"\\]*(?:\\[\\'"][^"\\]*)*"?)?/y
 
-/** The token of a quoted string with its closing quote. */
+/** A quoted-string token that includes its closing quote. */
 const closed = /^(?:'[^\\]*(?:\\.[^\\]*)*'|"[^\\]*(?:\\.[^\\]*)*")$/s
 
 /** The index after the match of a sticky expression that always matches. */

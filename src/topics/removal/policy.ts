@@ -21,7 +21,7 @@ export type RemovalCondition =
  * The first millisecond of the wall clock at which the condition holds if no other update arrives; possibly in the
  * past. Always finite, because time alone makes each condition true. A later `updatedMs` never makes the result earlier.
  *
- * @param updatedMs when the value was last set; equal to `createdMs` until the first update
+ * @param updatedMs the time at which the value was last set; equal to `createdMs` until the first update
  */
 export function dueMs({ condition }: Pick<RemovalPolicy, 'condition'>, createdMs: number, updatedMs: number): number {
   switch (condition.kind) {

@@ -107,7 +107,7 @@ export class Drawing {
   }
 }
 
-/** The times of day, without seconds if all of them are full minutes. */
+/** The times of day, without seconds if all of them are whole minutes. */
 function clockTimes(atS: readonly number[]): string[] {
   const withSeconds = atS.some((s) => s % 60 !== 0)
   return atS.map((s) => formatClock(s, withSeconds))
@@ -127,7 +127,7 @@ function seriesOf({ name, style }: Line): Plot.Series {
   return { label: name, stroke, width: 1.5, dash: [...dashesPx[style.dash]], points }
 }
 
-/** The indexes of values between two gaps, which no line connects, such as between two failed requests. */
+/** The indexes of values between two gaps, such as two failed requests; no line connects these values. */
 function isolatedIn(values: ArrayLike<number | null | undefined>): number[] {
   const isGap = (index: number): boolean => (values[index] ?? null) === null
   return Array.from(values, (_, index) => index).filter(

@@ -1,4 +1,4 @@
-/** Styles of lines: colours, by their number in the style sheet, and dashes, so that lines differ not only by colour. */
+/** Styles of lines: colours, by their number in the style sheet, and dashes, so that lines do not differ by colour alone. */
 
 export interface LineStyle {
   /** The number of a chart colour in the style sheet. */

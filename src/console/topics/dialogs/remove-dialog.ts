@@ -1,6 +1,6 @@
 /**
  * The dialog that removes topics. It counts them with a dry run and asks for confirmation. Only its button removes
- * anything: no key does, and a closed dialog starts no removal.
+ * anything: there is no keyboard shortcut, and a closed dialog starts no removal.
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, type TemplateResult } from 'lit-html'

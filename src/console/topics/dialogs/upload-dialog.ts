@@ -1,4 +1,4 @@
-/** The dialog that uploads a file in the format of "Download all" and `topicd export`, with every digit. */
+/** The dialog that uploads a file, with every digit, in the format of "Download all" and `topicd export`. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { jsonText, type Operation } from '../../../client/index.js'

@@ -1,6 +1,6 @@
 /**
  * The table of API keys, which is read again after each change and at intervals. A narrow window stacks the cells of a row.
- * Changes open a dialog.
+ * Changing a key opens a dialog.
  */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'

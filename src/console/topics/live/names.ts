@@ -1,6 +1,6 @@
 /**
- * The names of the topics, the latest changes, and whether the service is connected. All of this is from one stream, which is open
- * as long as the page. Nothing is drawn here.
+ * The names of the topics, the latest changes, and whether the service is connected. All of this is from one stream, which stays open
+ * as long as the page is. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'

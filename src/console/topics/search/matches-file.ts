@@ -1,4 +1,4 @@
-/** A selector's matches in the export format, which `topicd import` reads, with every digit. Not a snapshot. */
+/** A selector's matches, with every digit, in the export format that `topicd import` reads. Not a snapshot. */
 import type { Client, Item } from '../../../client/index.js'
 
 /** Limits that every browser can handle; `topicd export` has none. */

@@ -31,7 +31,7 @@ export function searchBox(text: string, find: (selector: string, text: string) =
   `
 }
 
-/** True also for another system's pattern, which is searched as is, so that the page can suggest a selector. */
+/** Also true for another system's pattern, which is searched as is, so that the page can suggest a selector. */
 function isSelector(text: string): boolean {
   return /^[?*>#]/.test(text) || (!/\s/.test(text) && selectorFor(text) !== undefined)
 }

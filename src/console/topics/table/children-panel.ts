@@ -18,7 +18,7 @@ export class ChildrenPanel {
   readonly #from = signal(0)
   readonly #listing = new Task()
   readonly #turning = new Task()
-  /** The selector of all topics below the path. */
+  /** The selector for all topics below the path. */
   readonly #all: string
   /** The number of all topics below the path when the panel was opened. */
   readonly #below = signal<number | undefined>(undefined)

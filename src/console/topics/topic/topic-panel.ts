@@ -1,5 +1,5 @@
 /**
- * The panel of a path: the topic's current value, an edit of the value, the properties, the children, and buttons for
+ * The panel for a path: the topic's current value, an edit of the value, the properties, the children, and buttons for
  * actions.
  */
 import { signal } from '@preact/signals-core'
@@ -168,7 +168,7 @@ export class TopicPanel implements Panel {
     </div>`
   }
 
-  /** For a branch without a topic, changes and the request cover everything below it. */
+  /** For a branch without a topic, the Changes link and the curl request cover everything below it. */
   #actionsView(item: Item | undefined): TemplateResult {
     const { context, path } = this
     const { session, dialogs, names, note } = context

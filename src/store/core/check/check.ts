@@ -2,8 +2,8 @@
  * Looks for every broken invariant in the log, the topics and the API keys, in one snapshot. The snapshot stays open for the whole
  * walk; a process that serves requests should not do this.
  *
- * A topic's records are found through the topic, so the number of records found of each kind equals the number that the engine
- * states, unless some are lost or belong to no topic.
+ * A topic's records are found through the topic. So as many records of each kind are found as the engine states, unless some are
+ * lost or belong to no topic.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'

@@ -6,11 +6,11 @@
  *     version of the commit, double
  *     running total of changes up to and including this commit, double
  *     number of the next commit's keys that precede the place, uint32
- *     if there are any such keys: version of the next commit, double; missing in places of 1.0.0
+ *     if there are any such keys: version of the next commit, double; missing in places from 1.0.0
  *
  * The log contains all changes after a place if it contains the record of the place's commit, or if its first record is the next
- * one, because trimming removes the oldest records first. Both can be missing for another reason: a failover of the engine may lose
- * the last commits.
+ * one, because trimming removes the oldest records first. Both can also be missing because a failover of the engine has lost the
+ * last commits.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import { inSlice, type Slice } from '../../../base/time-slices.js'
@@ -63,7 +63,7 @@ interface Commit {
   readonly firstIndex: number
   readonly version: number
   readonly before: LogPosition
-  /** The number of its keys before the first that was read. */
+  /** The number of its keys before the first one that was read. */
   readonly skipped: number
 }
 
@@ -150,7 +150,7 @@ export class LogReads implements ChangeReader {
   }
 }
 
-/** Collects the changes after a place, record by record, from the place's version on. */
+/** Collects the changes after a place, record by record, from the place's version onwards. */
 class LogReading {
   readonly #keys: string[] = []
   readonly #commits: Commit[] = []
@@ -160,7 +160,7 @@ class LogReading {
   #isAll = true
   /** The record with unreadable keys that ended the reading. */
   unreadable: LogRecord | undefined
-  /** The version of the first record that was read, if the place's own record is missing. That record must then be the first in the log. */
+  /** If the place's own record is missing, the version of the first record that was read, which must then be the first in the log. */
   missedBefore: number | undefined
 
   constructor(
@@ -181,7 +181,7 @@ class LogReading {
       if (isOwn || this.#isGone) return !this.#isGone
       this.missedBefore = version
     }
-    // The place is within a commit that is not in the log, so it is gone.
+    // The place is within a commit that is not in the log, so the place is gone.
     this.#isGone ||= this.#skipped > 0 && (this.place.next ?? version) !== version
     if (this.#isGone) return false
     if (this.#keys.length >= this.keysMax) this.#isAll = false

@@ -19,8 +19,8 @@ export interface PageBuilder {
 const initialBytesDefault = 64 * 1024
 
 /**
- * A buffer that grew beyond this is released, so that one huge page does not occupy memory permanently. A smaller one is kept. It
- * fits a page of the default maximum size; growing to that size each time would leave several times as much garbage.
+ * A buffer that grew beyond this is released, so that one huge page does not occupy memory permanently. A smaller one is kept. The
+ * limit fits a page of the default maximum size; growing to that size each time would leave several times as much garbage.
  */
 const bytesKeptMax = 16 * 1024 * 1024
 

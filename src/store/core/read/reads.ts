@@ -1,7 +1,7 @@
 /**
- * Fetches one topic or a page. Items of one type, exactly as stored, are read fastest: a topic takes one lookup, and a page is read
- * without its keys if its plan has few ranges and no matcher. Any other page is a scan, which fills it in slices, so that other
- * requests run in between.
+ * Fetches one topic or a page. Items of one type, exactly as stored, are read fastest. A topic takes one lookup, and a page is read
+ * without its keys if its plan has few ranges and no matcher. Any other page is filled by a scan, in slices, so that other requests
+ * run in between.
  */
 import { type Awaitable, whenKnown } from '../../../base/awaitable.js'
 import type { Cancellation } from '../../../base/cancellation.js'

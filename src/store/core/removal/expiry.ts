@@ -3,10 +3,10 @@
  * update arrives. An update leaves the entry unchanged. At its time, the entry is examined again, and moved if the topic is not due
  * yet. So updates cost nothing here, and while no topic is due, the only work is one read of the first entry.
  *
- * For a policy with a `remove` clause, a sweep only moves the entry to a time before all others, which sweeps do not visit. Such
- * clauses are executed one at a time in the background, because a clause may scan the whole tree. At its turn, the entry is
- * examined once more. The matches are removed first, and the policy ends afterwards: a crash in between repeats the removal. Such a
- * policy is executed once. An unfinished clause keeps waiting, and a later pass retries it.
+ * For a policy with a `remove` clause, a sweep only moves the entry to the earliest possible time, which sweeps do not visit. Such
+ * clauses are executed one at a time in the background, because a clause may scan the whole tree. Before a clause is executed, its
+ * entry is examined once more. The matches are removed first, and the policy ends afterwards: a crash in between repeats the
+ * removal. Such a policy is executed once. An unfinished clause keeps waiting, and a later pass retries it.
  *
  * If the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new offset stored.
  * If the process exits in between, the next process examines all entries again.
@@ -43,7 +43,7 @@ export type Lead = <T>(work: (term: Term) => Promise<T>) => Promise<T | undefine
 export interface Term {
   /** Set permanently once another process may lead; the work must then stop. */
   readonly lost: Cancellation
-  /** Commits a request of the leader. Neither this nor `removeMatches` has an effect once another process may lead. */
+  /** Commits a request from the leader. Neither this nor `removeMatches` has an effect once another process may lead. */
   commit(request: Request): Promise<Outcome>
   readonly removeMatches: TopicRemover['removeMatches']
 }
@@ -126,7 +126,7 @@ export class Expiry {
     if (this.#unreadable.size < unreadableMax) this.#unreadable.set(topic.path, topic)
   }
 
-  /** Settles due places; all places if the wall clock has stepped since a process last compared it. */
+  /** Settles due places, or all places if the wall clock has stepped since a process last compared it. */
   async #settleByClock(present: Moment, term: Term): Promise<void> {
     const known = await this.#knownClock(present)
     const offset = present.wallMs - present.steadyMs
@@ -242,8 +242,8 @@ export class Expiry {
   }
 
   /**
-   * Executes a clause, unless its topic was updated while it waited. Executing a clause completely ends its policy, even if it was
-   * cancelled or its topic updated in the meantime.
+   * Executes a clause, unless its topic was updated while it waited. Once a clause has been executed completely, its policy ends,
+   * even if the topic was updated or the work was cancelled in the meantime.
    */
   async #executeClause(place: DuePlace, planOf: PlanOf, term: Term): Promise<number | RefusedClause> {
     const { path } = place

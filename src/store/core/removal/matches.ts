@@ -14,7 +14,7 @@ import type { Engine } from '../../engine.js'
 import type { TopicReader, TopicRemover, TopicWriter } from '../../topics.js'
 import { isRefused } from '../write/batch.js'
 
-/** Removals per transaction of a bulk removal: it takes a few ms, then lets other writes go first. */
+/** Removals per transaction of a bulk removal: a transaction takes a few ms, then lets other writes go first. */
 const removalsInOneCommitMax = 500
 
 /** Only paths are read. */
@@ -36,7 +36,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
       const matches: Path[] = []
       /** The start of the next step; undefined if this step has reached the end. */
       let next: Buffer | undefined
-      // A match counts as soon as it is found: an engine may call `take` for many of them later.
+      // A match counts as soon as it is found: an engine may call `take` for many matches only later.
       const stepping = (path: string, slice: Slice): boolean | Buffer => {
         if (next !== undefined) return false
         const verdict = matcher === undefined || matcher(path, slice)

@@ -1,8 +1,8 @@
 /**
  * Decides batches: the combined changes of a request's operations, or the refusal of one of them. Nothing is written here.
  *
- * An operation's constraint is decided first. Several batches may be decided in turn over one state: each sees the changes of the
- * earlier ones, and a refused batch leaves no trace.
+ * An operation's constraint is decided first. Several batches may be decided in turn on the same state: each sees the changes of
+ * the earlier ones, and a refused batch leaves no trace.
  */
 import { strict as assert } from 'node:assert'
 import { type Constrained, holds, ValueText } from '../../../topics/constraint.js'
@@ -32,8 +32,8 @@ const constrainedBytesKeptMax = 64 * 1024 * 1024
 
 /**
  * Bytes of stored values that one request's constraints may read. Reading and stripping a value of a megabyte takes 2 to 5 ms, and
- * a request is decided without a pause. A constraint that holds is itself as long as the value, apart from white space. So few
- * requests need this much; one example is 4,000 failing constraints on values of 128 KiB.
+ * a request is decided without a pause. A constraint that holds is itself as long as the value, apart from white space. Few
+ * requests therefore need this much; one example is 4,000 failing constraints on values of 128 KiB.
  */
 export const comparedBytesMax = 512 * 1024 * 1024
 

@@ -1,4 +1,4 @@
-/** Decides about due topics in the commit that removes them, so that an update that is committed first keeps its topic. */
+/** Decides which due topics to remove, in the commit that removes them, so that a topic survives if an update is committed first. */
 import type { Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'
 import type { Changes, DuePlace, Stored, StoredTopic } from '../../engine.js'
@@ -33,7 +33,7 @@ export class DueDecisions {
    * Removes due topics without a clause. For every other due topic, decides when it is next due, or that its clause waits. Topics
    * that requests of the same commit have changed are left to the next sweep.
    *
-   * @param endsPolicies whether the policies end instead, even those of topics that have been updated
+   * @param endsPolicies whether to end the policies instead of applying them, even if the topics have been updated
    */
   decide(places: readonly DuePlace[], endsPolicies: boolean): DueOutcome {
     let removed = 0

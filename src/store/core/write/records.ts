@@ -1,6 +1,6 @@
 /**
- * Decides changes of the records that are not topics: API keys, their last uses, and the store's notes about itself. Every change
- * of a key also changes the revision, so that a process can check with one small read whether its keys are current.
+ * Decides changes to the records that are not topics: API keys, their last uses, and the store's notes about itself. Every change
+ * to a key also changes the revision, so that a process can check with one small read whether its keys are current.
  */
 import { type Maker, mayChange } from '../../../keys/makers.js'
 import type { KeyRecord, KeyRotation } from '../../../keys/record.js'
@@ -9,7 +9,7 @@ import type { Changes, RecordTable, Stored, WriteSize } from '../../engine.js'
 import { numberOf, numberRecord } from '../../number-record.js'
 import { readKeyRecord, unreadableKey } from '../key-records.js'
 
-/** In `meta`: a number that changes with every change of an API key. */
+/** In `meta`: a number that changes with every change to an API key. */
 export const keysRevisionName = 'keysRevision'
 
 /** In `meta`: the time of the last complete backup, as Unix time in ms. */
@@ -68,7 +68,7 @@ export class RecordDecisions {
         const known = this.#readKey(change.rotation.name)
         const record = rotated(known, change.rotation)
         if (known === undefined || record === undefined) return false
-        // A repeated request was allowed at its first attempt.
+        // A repeated request was allowed on its first attempt.
         return (record === known || this.#mayChange(change.by, known)) && this.#putKey(record)
       }
       case 'revokeKey':

@@ -12,8 +12,8 @@ import { loggedKeys } from '../../logged-keys.js'
 import { changeRecordKey, type LogTable, logPositionOf } from '../environment/change-record.js'
 
 /**
- * Maximum records that one commit trims: more than the maximum operations per commit, so that large commits do not leave a growing
- * number of small ones behind; and few enough to take only a few ms after the setting has been lowered.
+ * Maximum records that one commit trims: more than the maximum operations per commit, so that large commits do not leave behind a
+ * growing number of small records. Also few enough to take only a few ms after the setting has been lowered.
  */
 const recordsTrimmedInOneCommitMax = 2 * operationsInOneCommitMax
 
@@ -27,7 +27,7 @@ export class ChangeLog {
   /** The number of changes ever logged. */
   #total: number
   #lastKey: Buffer
-  /** The keys of the oldest records that were read so far. */
+  /** The keys of the oldest records, as far as they have been read. */
   #oldest: Buffer[] = []
   /** The paths of the changes that `put` has not logged yet. */
   #paths: Path[] = []
@@ -53,7 +53,7 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** Adds a change of a topic to the current commit. @returns the version of the change */
+  /** Adds a topic's change to the current commit. @returns the version of the change */
   add(path: Path, nowMs: number): number {
     this.#last = nextVersion(this.#last, nowMs)
     this.#paths.push(path)

@@ -1,10 +1,10 @@
 /**
- * Every change of the environment passes through here. A change waits for its turn, for room on the disk, and for paused writes to
- * resume; then it shares a transaction with all waiting changes, up to a limit.
+ * Every change to the environment passes through here. A change waits for its turn, for room on the disk, and for paused writes to
+ * resume. Then it shares a transaction with all waiting changes, up to a limit.
  *
- * Transactions are synchronous, because this process has nothing else to do, and no other process writes: collect the requests of
- * one turn of the event loop → start → decide each request in order → write → commit, which returns once everything is on disk →
- * settle them all. The opener of the store provides the decider.
+ * Transactions are synchronous, because this process has nothing else to do, and no other process writes. The steps: collect the
+ * requests of one turn of the event loop → start → decide each request in order → write → commit, which returns once everything is
+ * on disk → settle them all. The opener of the store provides the decider.
  *
  * A failed transaction breaks the store permanently: retrying a failed fsync proves nothing. `onBroken` is then called once, every
  * write is rejected, and the process is expected to exit.

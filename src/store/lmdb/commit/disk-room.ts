@@ -1,9 +1,9 @@
 /**
- * Room on the data directory's file system. A full disk kills a process that uses LMDB, at any point of its work. So a write is
+ * Room on the data directory's file system. A full disk kills a process that uses LMDB, at any point in its work. So a write is
  * admitted only if there is room for the most that it and the other writes of its commit can add to the file.
  *
  * LMDB never changes a page in place. A commit writes a copy of each page that it changes, to free pages of the file if there are
- * any; the replaced pages become free only later. So even a removal may need space: for each operation, one page on each level of
+ * any. The replaced pages become free only later. So even a removal may need space: for each operation, one page on each level of
  * each tree that it changes. All operations share the root, which makes up for the second page of a split leaf. No operation copies
  * more pages than there are.
  */
@@ -11,7 +11,7 @@ import type { WriteSize } from '../../engine.js'
 import type { TreePages } from '../environment/environment.js'
 import { freeBytes } from '../environment/files.js'
 
-/** Every write, even a removal, leaves this free: for pages that no estimate covers, such as the list of free pages. */
+/** Every write, even a removal, leaves this much free for pages that no estimate covers, such as the list of free pages. */
 const diskBytesLeftMin = 1024 * 1024
 
 const treesAgeMsMax = 100

@@ -1,6 +1,6 @@
 /**
- * One transaction of lmdb: the records that each change of a topic writes. Each change is written immediately. The log gets each
- * topic that changes, with its version.
+ * One lmdb transaction: the records that each change to a topic writes. Each change is written immediately. The log gets each topic
+ * that changes, with its version.
  */
 import type { Clock, Moment } from '../../../base/clock.js'
 import type { Path } from '../../../topics/path.js'

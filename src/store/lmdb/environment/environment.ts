@@ -70,7 +70,7 @@ export interface Environment {
   readonly meta: Table
   /** A random number, which a restore changes; 0 in a copy that is not opened as a store. */
   readonly storeId: number
-  /** Returns a number for an entry in `due` that no call in any process has returned. Call it in a transaction's callback. */
+  /** Returns a number that no call in any process has returned before, for an entry in `due`. Call it in a transaction's callback. */
   nextDueNumber(): number
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
   freshen(): void
@@ -222,7 +222,7 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boole
   throw new StoreUnusable(`${file} has the format ${version ?? 0} ${advice}`)
 }
 
-/** In `meta`, only for `check` of 1.0.0: no topic has an earlier version. */
+/** In `meta`, only for the `check` of 1.0.0: no topic has an earlier version. */
 const firstVersionName = 'conversionVersion'
 
 /** Initialises a store, or gives it an id, each in one transaction, which a killed process leaves either complete or undone. */
@@ -263,7 +263,7 @@ function takeDueNumber(meta: Table): number {
 
 /**
  * Writes a key in tree order into `target`, lmdb's own buffer. A range bound may be one byte longer than the longest stored key.
- * The least key that can sort after it is written instead: its first `keyBytesMax` bytes, with the last one incremented.
+ * Instead of such a bound, writes the least key that can sort after it: its first `keyBytesMax` bytes, with the last one incremented.
  *
  * @returns the position after the key
  */

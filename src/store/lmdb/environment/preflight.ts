@@ -1,11 +1,11 @@
 /**
- * Examines a store's files before lmdb opens them. lmdb trusts them: on a truncated file it crashes the process with SIGBUS, and on
+ * Examines a store's files before lmdb opens them. lmdb trusts them. On a truncated file it crashes the process with SIGBUS, and on
  * a zeroed page, a foreign file or an inaccessible one with SIGSEGV, without a message. A sound store costs only a few reads here,
  * because the writer pauses while a worker opens the store. Not all damage is detected here: LMDB has no checksums, and a full
  * examination is the purpose of `check`. Damage that would prevent `check` from running is detected.
  *
  * Once a first commit is on disk, a crash leaves nothing behind that is rejected here. It can only tear the content of the meta
- * page that was being written, and LMDB then uses the other one; the fields that identify a meta page are never rewritten. The file
+ * page that was being written, and LMDB then uses the other one. The fields that identify a meta page are never rewritten. The file
  * may end before its last page: pages allocated and freed within one commit are never written, but are in the list of free pages.
  * Before the first commit, a crash may leave a file that is empty, has one page, or contains only zeros. A damaged store may look
  * the same, so such a file is rejected unless the mark of files.ts shows that it remains from a first start.
@@ -101,7 +101,7 @@ function requireAccess(path: string, access: number, purpose: string): void {
   }
 }
 
-/** Prevents a new, empty store from taking the place of one whose restore a power cut interrupted. */
+/** Prevents a new, empty store from taking the place of one whose restore was interrupted by a power cut. */
 function requireNoRestore(data: string): void {
   const staging = stagingDirectory(data)
   if (lstatSync(staging, { throwIfNoEntry: false }) === undefined) return

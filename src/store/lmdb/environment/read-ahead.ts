@@ -6,7 +6,7 @@
  * The default serves pages of results and large values well. But a request accesses scattered pages. If the file does not fit in
  * memory, reading several MiB for each of these pages displaces the data of other requests and keeps the disk busy. An environment
  * can only have all of the disk's read-ahead or none. Having none also has a price: a page of 1,000 results or a value of 1 MiB is
- * read 4 KiB at a time, and since Linux 6.3 an access no longer keeps a page in memory longer.
+ * read 4 KiB at a time. Also, as of Linux 6.3, an access no longer extends a page's time in memory.
  */
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { totalmem } from 'node:os'
@@ -43,7 +43,7 @@ export function circumstancesOf(file: string): Circumstances {
 
 /** The read-ahead of the file's disk; infinite if unknown, as for Btrfs and ZFS. */
 function readAheadOf({ dev }: Stats): number {
-  // Like glibc's gnu_dev_major and gnu_dev_minor; device numbers of Linux have 12 and 20 bits.
+  // Like glibc's gnu_dev_major and gnu_dev_minor; Linux device numbers have 12 and 20 bits.
   const device = `${(dev >>> 8) & 0xfff}:${(dev & 0xff) | ((dev >>> 12) & 0xfff00)}`
   // A partition has no separate queue.
   for (const disk of [device, `${device}/..`]) {

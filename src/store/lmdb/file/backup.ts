@@ -1,6 +1,6 @@
 /**
  * A backup: copy one snapshot, compacted → open the copy, check all of it and remove its store id → flush it to disk → give it its
- * name. So a file of that name is always complete, and was found to be sound. Until then the copy is in a directory next to it,
+ * name. So a file with that name is always complete, and was found to be sound. Until then the copy is in a directory next to it,
  * which is removed on failure.
  *
  * Copying keeps its snapshot open until it ends. Pages freed in the meantime are not reused, so the store's own file may grow. The
@@ -126,7 +126,7 @@ function unsound(finding: Finding): Error {
   return new Error(`the store is damaged, so this is not a backup: ${finding} (see topicd check)`)
 }
 
-/** Returns the number of records. The copy states its numbers of entries, so records lost in copying are found. */
+/** Returns the number of records. The copy states its entry counts, so records lost in copying are found. */
 async function checkCopyAndForgetId(
   directory: string,
   onProgress: OnProgress,

@@ -34,13 +34,13 @@ export function createItemRanges({ root }: Environment): View['items'] {
   }
 }
 
-/** Views of larger items are not cached: their cost is negligible next to the copying. */
+/** Views of larger items are not cached: their cost is negligible compared to the copying. */
 const cachedBytesMax = 2048
 
 /**
  * Returns a function that views the first `size` bytes, valid as long as the bytes are. lmdb returns most items in one buffer whose
  * `length` it overwrites, so only a view created from (buffer, offset, size) is safe. Creating one costs as much as copying a small
- * item. Caching views by size saves a sixth of a page of 100 (`npm run bench -- page-100 --driver wrk`).
+ * item. Caching views by size saves a sixth of the cost of a page of 100 (`npm run bench -- page-100 --driver wrk`).
  */
 export function createItemView(): (bytes: Buffer, size: number) => Uint8Array {
   // A Buffer never changes its memory, and reading `buffer` costs as much as the rest, so compare the Buffer itself.

@@ -3,7 +3,7 @@
  * that predates another process's acknowledged commit.
  *
  * Renewing the snapshot for every read costs more than the read itself. One snapshot per turn of the event loop is equally good: a
- * request that is handled in this turn had arrived before the turn's poll returned, and the snapshot is taken after that. Three
+ * request that is handled in this turn had arrived before the turn's poll returned. The snapshot is taken after that. Three
  * exceptions follow from the way libuv polls, and each gets its own snapshot:
  * - if a poll returns 1,024 events (the size of libuv's array for `epoll_wait`), the loop polls again within the turn;
  * - a request that is handled after the poll phase (base/after-poll.ts), such as one with a chunked body, must not share its

@@ -55,7 +55,7 @@ export class LmdbView implements View {
    * out are skipped; the wanted parts of matches are read one by one. Between slices no snapshot stays open, unless the caller
    * keeps one: a scan continues after the last key that it saw.
    *
-   * The clock is read for every key. That costs a tenth of a step; one call of the worst matcher costs as much as 1,000 steps.
+   * The clock is read for every key. That costs a tenth of a step; one call to the worst matcher costs as much as 1,000 steps.
    *
    * @returns the ranges that remain when time is up; undefined when the walk is complete
    */
@@ -116,7 +116,7 @@ export class LmdbView implements View {
     return record && (JSON.parse(record.toString('utf8', 0, record.length)) as Moment)
   }
 
-  /** The path of the entry in `due` with this key, hexadecimal. */
+  /** The path of the entry in `due` with this key, in hex. */
   pathAt(dueId: string): string | undefined {
     return this.environment.due.get(Buffer.from(dueId, 'hex'), this.#options)?.toString()
   }
@@ -125,7 +125,7 @@ export class LmdbView implements View {
     const start = after === undefined ? dueKey(fromMs, 0) : keyAfter(Buffer.from(after.id, 'hex'))
     const range = { ...this.#options, start, end: dueKey(untilMs + 1, 0), limit }
     return [...this.environment.due.getRange(range)].map(({ key, value }) => {
-      // 0 for a key that is too short for a time.
+      // 0 for a key that is too short to contain a time.
       return { atMs: key.length < dueKeyBytes ? 0 : dueMsOfKey(key), id: key.toString('hex'), path: pathIn(value) }
     })
   }
@@ -176,7 +176,7 @@ export class LmdbTopic implements StoredTopic {
     return this.detailsText === undefined
   }
 
-  /** The key of its entry in `due`, hexadecimal. If the details cannot be read, no topic owns the entry, and a sweep removes it. */
+  /** The key of its entry in `due`, in hex. If the details cannot be read, no topic owns the entry, and a sweep removes it. */
   get dueId(): string | undefined {
     try {
       return this.details()?.due
@@ -200,7 +200,7 @@ export class LmdbTopic implements StoredTopic {
   }
 }
 
-/** @param id the key of the entry, hexadecimal */
+/** @param id the key of the entry, in hex */
 function dueOf(id: string): Due {
   return { atMs: dueMsOfKey(Buffer.from(id, 'hex')), id }
 }

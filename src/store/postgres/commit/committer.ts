@@ -68,7 +68,7 @@ export class Committer {
   readonly #cache = createHeadCache()
   readonly #seconds = createHistogram(secondsBounds)
   readonly #batches = createHistogram(batchBounds)
-  /** The number of the next commits, among those that depend on values, that take the commit lock immediately. */
+  /** Of the next commits that depend on values, the number that take the commit lock immediately. */
   #orderedNext = 0
   readonly #counts = { writes: 0, failed: 0, inFlight: 0 }
   readonly #batcher = new Batcher<Write>((...batch) => this.#commitFirst(...batch), 1, operationsMax)

@@ -2,20 +2,20 @@
  * The engine-side function that makes every commit: it takes the commit lock, checks that the premises of the decisions still hold,
  * makes the changes, and logs them. A migration creates it (schema.ts).
  *
- * The commit lock is a lock on the row `order` of `meta`, which is never updated. Each commit holds it until it ends, so commits
- * have one order. A commit therefore sees all earlier ones, the log's rows become visible in the order of their versions, and no
- * two commits deadlock.
+ * The commit lock is a lock on the row `order` of `meta`, which is never updated. Each commit holds the lock until it ends, so
+ * commits have one order. A commit therefore sees all earlier ones, the log's rows become visible in the order of their versions,
+ * and no two commits deadlock.
  */
 import { versionsPerMs } from '../../../topics/version.js'
 import { clockMs, lateState, type Statement, staleState } from '../sql/statement.js'
 
-/** How long a commit waits for a row locked by another session, in ms: all other commits wait for this one. */
+/** Maximum time that a commit waits for a row locked by another session, in ms: all other commits wait for this one. */
 const rowLockMsMax = 500
 
 /**
- * Arrays, by the change of the topics: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must match the known
- * state, `r` changes the due time. A null generation means that there is no topic, a null version that any version matches. A topic
- * that is replaced is in both `d` and `c`. `place` is the change's position within the commit, from 0.
+ * Arrays, by the kind of change: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must match the known state,
+ * `r` changes the due time. A null generation means that there is no topic, a null version that any version matches. A topic that
+ * is replaced is in both `d` and `c`. `place` is the change's position within the commit, from 0.
  *
  * The versions of the changes follow the last one in the log, or the engine's clock if that is later.
  */

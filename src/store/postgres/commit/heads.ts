@@ -8,7 +8,7 @@ import { bytesArray, bytesOf, momentOf, plainArray } from '../sql/columns.js'
 import { clockMs, type Execute, type Parameter, type Statement, sameKey } from '../sql/statement.js'
 import { PostgresTopic, type TopicRow } from '../view/topics.js'
 
-/** Topics, with their items where `$2` is true, as long as the preceding items have less than `$3` bytes in total. */
+/** Topics, with their items where `$2` is true, as long as the preceding items have fewer than `$3` bytes in total. */
 const heads = `
   select key, type, properties, generation, version, created, updated, due,
     case when whole and before < $3::bigint then item end as item, (not whole or before < $3::bigint)::text as fits
@@ -23,8 +23,8 @@ const readHeads: Statement<TopicRow> = { name: 'read_heads', text: heads }
 
 /**
  * A transaction calls this function to take the commit lock (function.ts) before it reads the premises of its decisions: no other
- * process commits until the transaction ends. It is a function because a plain statement sees only rows that were committed before
- * its start, and the heads must be current after the wait for the lock. A migration creates it (schema.ts).
+ * process commits until the transaction ends. It must be a function. A plain statement sees only rows that were committed before
+ * its start, but the heads must be current after the wait for the lock. A migration creates it (schema.ts).
  */
 export const orderFunction = `
 create or replace function topicd.take_order(bytea[], boolean[], bigint)
@@ -56,7 +56,7 @@ export async function readTopics(read: Execute, needed: readonly NeededTopic[], 
   return knownOf(needed, await read(readHeads, headParameters(needed, itemBytesMax)))
 }
 
-/** Takes the commit lock, and reads topics like `readTopics`. @returns the topics, and the engine's time of the read */
+/** Takes the commit lock, and reads topics as `readTopics` does. @returns the topics, and the time of the read by the engine's clock */
 export async function readInOrder(
   read: Execute,
   needed: readonly NeededTopic[],

@@ -12,8 +12,8 @@ const trimMs = 10_000
 const rowsMax = 1000
 
 /**
- * Maximum statements before due topics get their turn. Each removes rows with up to a few thousand keys, so trimming is faster than
- * any number of writers.
+ * Maximum statements before due topics get their turn. Each removes rows with up to a few thousand keys, so trimming outpaces any
+ * number of writers.
  */
 const statementsMax = 20
 

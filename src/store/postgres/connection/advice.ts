@@ -1,5 +1,5 @@
 /**
- * Advice for users about an error of the engine, to be appended to the error's message. Other files decide which errors are
+ * Advice for users about an error from the engine, to be appended to the error's message. Other files decide which errors are
  * refusals, and how callers are affected. The engine's text may be in another language; then an error whose SQLSTATE has several
  * causes gets no advice.
  */

@@ -1,5 +1,5 @@
 /**
- * A batcher combines the requests of many callers into one statement. Requests that arrive in one turn of the event loop are sent
+ * A batcher combines requests from many callers into one statement. Requests that arrive in one turn of the event loop are sent
  * together at its end. While `inFlightMax` batches are in flight, new requests are collected for the next one. So a lone request
  * does not wait, and under load, more requests share a round trip.
  *

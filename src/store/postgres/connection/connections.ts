@@ -1,14 +1,14 @@
 /**
  * Executes statements on the engine: chooses the session, the time limit and the number of attempts. Each statement is its own
- * transaction, except in a snapshot and in `transact`. A statement that lost a conflict with another is retried a few times. A
- * read, or all reads of a snapshot, is also retried if the connection is lost. failures.ts defines the meaning of a failure.
+ * transaction, except in a snapshot and in `transact`. A statement that lost a conflict with another is retried a few times. If the
+ * connection is lost, a read, or every read of a snapshot, is also retried. failures.ts defines the meaning of a failure.
  *
- * After a failure, a session is reused if its statement lost a conflict or started too late; after a write that was not answered in
+ * After a failure, a session is reused if its statement lost a conflict or started too late. After a write that was not answered in
  * time, the session is reused once the write is answered. Otherwise the session is closed.
  *
  * Reads and writes have separate sessions: while a standby is offline, every write waits for it, but reads must not wait.
  *
- * A write's time is bounded: its statement refuses to start `beginMsMax` after its request, and the engine aborts it
+ * A write's time is bounded: its statement refuses to start later than `beginMsMax` after its request, and the engine aborts it
  * `statementMsMax` after its start. Only the commit itself is unbounded: it may wait for an offline standby.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -59,14 +59,14 @@ const writersMax = 8
 /** One host's share of the engine's sessions, which leaves room for a second host and a person with psql. */
 const hostShare = 0.4
 
-/** How long after its request a write may start, in ms. */
+/** Maximum time between a request and the start of its write, in ms. */
 export const beginMsMax = 4000
 
 /** The engine aborts a write's statement after this time, in ms: a write is executed within 8 s or not at all. */
 const statementMsMax = 4000
 
 /**
- * How long a session for writes may be idle within a transaction, in ms: it holds the commit lock, for which all hosts wait up to
+ * Maximum idle time of a session for writes within a transaction, in ms: it holds the commit lock, for which all hosts wait up to
  * `statementMsMax`. If its process is frozen or its link is cut, the engine rolls back sooner than that.
  */
 const writerIdleMsMax = 2000
@@ -85,7 +85,7 @@ const answerMsMin = 1000
 /** Maximum age of a reading of the engine's clock, in ms: within this time, two clocks drift a few ms apart, unless one is set. */
 const clockMsMax = 60_000
 
-/** Maximum attempts of a statement that loses conflicts with others (a serialization failure, a deadlock). */
+/** Maximum attempts at a statement that loses conflicts with others (a serialization failure, a deadlock). */
 const attemptsMax = 10
 
 /** The maximum wait before the second attempt is twice this, in ms; it doubles with each attempt. */
@@ -220,7 +220,7 @@ export class Connections {
     })
   }
 
-  /** Executes any number of statements, given as one text, in one transaction, unprepared and without a time limit. */
+  /** Executes any number of statements, given as one string, in one transaction, unprepared and without a time limit. */
   async define(text: string): Promise<void> {
     const session = await this.#acquire(this.#writers)
     try {
@@ -286,7 +286,7 @@ export class Connections {
     }
   }
 
-  /** Until the commit is sent, no failure changes anything. @throws Defect for an error of `work` itself */
+  /** Until the commit is sent, no failure changes anything. @throws Defect for an error thrown by `work` itself */
   async #transactOnce<T>(work: TransactionWork<T>, sinceMs: number): Promise<T> {
     const session = await this.#acquire(this.#writers)
     const beginBy = beginByMs(session, sinceMs)

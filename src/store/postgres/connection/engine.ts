@@ -2,19 +2,19 @@
  * Locates the engine: the hosts of an address, and the primary among them. Sessions are opened only here, and never on a standby,
  * nor on a primary that is known to have a successor, because its data are outdated.
  *
- * Of two primaries, the one with the higher timeline is the later. If an address leads to the current primary on any host (a proxy,
- * a moving address), the timeline of a new session reveals a new primary. With several hosts, the unused ones are also checked once
- * a second, because a deposed primary may continue to run and accept sessions.
+ * Of two primaries, the one with the higher timeline is the later one. If an address leads to the current primary on any host (a
+ * proxy, a moving address), the timeline of a new session reveals a new primary. With several hosts, the unused ones are also
+ * checked once a second, because a deposed primary may continue to run and accept sessions.
  */
 import { addressesOf } from '../../../settings/address.js'
 import { StoreError } from '../../errors.js'
 import { explained } from './advice.js'
 import { Session, type SessionLimits, Standby, stateOf } from './session.js'
 
-/** How long opening a session may take, in ms; a request waits at most this long for an unreachable engine. */
+/** Maximum time to open a session, in ms; a request waits at most this long for an unreachable engine. */
 const connectMsMax = 3000
 
-/** With several hosts, how long the others may take to answer after the first primary has been found, in ms. */
+/** With several hosts, the maximum wait for the others after the first primary has been found, in ms. */
 const othersMsMax = 500
 
 /** The sessions of these checks execute only their opening statements. */
@@ -26,13 +26,13 @@ const checkMs = 1000
 /** The engine has no free slot for another session. */
 export class NoSlot extends StoreError {}
 
-/** SQLSTATE of too many connections: of all clients, of this role or of this database. */
+/** SQLSTATE for too many connections: in total, of this role or to this database. */
 const noSlotStates: readonly (string | undefined)[] = ['53300']
 
-/** The engine is reachable and refuses access: waiting does not help. */
+/** The engine is reachable but refuses access: waiting does not help. */
 export class Refused extends StoreError {}
 
-/** SQLSTATEs of a refusal: the role or its password is wrong, or the database does not exist. */
+/** SQLSTATEs for a refusal: the role or its password is wrong, or the database does not exist. */
 const refusedStates: readonly (string | undefined)[] = ['28P01', '28000', '3D000']
 
 export class Engine {
@@ -160,7 +160,7 @@ export class Engine {
 function failureOf(errors: readonly Error[]): StoreError {
   if (errors.some((error) => noSlotStates.includes(stateOf(error))))
     return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
-  // A missing password is an error of pg itself, without a code.
+  // A missing password is an error from pg itself, without a code.
   const refusal = errors.find((error) => refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: '))
   if (refusal !== undefined)
     return new Refused('unavailable', `the PostgreSQL server denies access: ${explained(refusal)}`, {

@@ -36,7 +36,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   '58': 'lost', // the operating system
 }
 
-/** A defect of this program in the work of a transaction, which is rolled back. */
+/** A defect in this program's work within a transaction, which is rolled back. */
 export class Defect extends Error {}
 
 /** Errors of the connection, and all errors from outside the engine, are `lost`. */

@@ -1,6 +1,6 @@
 /**
  * Fenced reads: the result of a read is returned only after the engine has proved that it was still the primary. The proof is a
- * commit that starts after the read, on the same primary, and that the synchronous standby acknowledges: a promoted standby
+ * commit that starts after the read, on the same primary, and that the synchronous standby acknowledges. A promoted standby
  * acknowledges nothing to its predecessor. One commit serves all reads that are waiting for a proof at its start.
  */
 import { StoreError } from '../../errors.js'
@@ -18,7 +18,7 @@ const commitNothing: Statement<{ lsn: string }> = {
     where current_setting('synchronous_standby_names') <> '' and ${inTime(1)}`,
 }
 
-/** Maximum attempts of a read if its rows and its proof are from different primaries. */
+/** Maximum attempts at a read whose rows and proof are from different primaries. */
 const attemptsMax = 3
 
 /** Rejects with StoreError `unavailable` if there was no proof. */

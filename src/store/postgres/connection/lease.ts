@@ -10,7 +10,7 @@ import { clockMs, inTime, type Statement, startMs } from '../sql/statement.js'
 import type { Connections } from './connections.js'
 
 /**
- * How long the lease lasts, in ms: together with the second between another process's attempts, it is well below the 5 s within
+ * The duration of the lease, in ms: together with the second between another process's attempts, it is well below the 5 s within
  * which a due removal is promised.
  */
 const leaseMs = 3000
@@ -20,7 +20,7 @@ const renewMs = 1000
 
 /**
  * `clockMs`, not the earlier `startMs`, decides whether the lease is too long: another process may have taken it while this
- * statement waited for the row, and compared with an earlier time, such a lease would seem too long.
+ * statement waited for the row. Compared with an earlier time, such a lease would seem too long.
  */
 const takeLease: Statement<{ expires: string }> = {
   name: 'take_lease',

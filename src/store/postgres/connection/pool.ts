@@ -3,7 +3,7 @@
  * connections.ts executes statements on them and handles their failures.
  *
  * - A session with an abandoned statement counts until the engine has answered or its backend has finished: the backend may be
- *   waiting for an offline standby, and new sessions in its place would use up the engine's slots. If a backend is idle, it has
+ *   waiting for an offline standby. New sessions in its place would use up the engine's slots. If a backend is idle, it has
  *   answered, and its response was lost.
  * - If the engine has no slot for another session, the open ones stay in use, and requests wait for them.
  * - While there is no session and the engine is unreachable, requests are rejected immediately, and attempts to open a session
@@ -15,7 +15,7 @@ import { StoreError } from '../../errors.js'
 import { type Engine, NoSlot } from './engine.js'
 import type { Session, SessionLimits } from './session.js'
 
-/** How long a request waits for a session, in ms: as long as opening one may take. */
+/** Maximum time that a request waits for a session, in ms: as long as opening one may take. */
 const waitMsMax = 3000
 
 /** Interval between attempts to reach an unreachable engine, in ms. */
@@ -24,7 +24,7 @@ const retryMs = 500
 /** The time for which no further session is opened after the engine had no slot, in ms. */
 const noSlotMs = 5000
 
-/** How long closing waits for statements in flight, in ms: requests were drained before. */
+/** Maximum time that closing waits for statements in flight, in ms: requests were drained earlier. */
 const closeMsMax = 1000
 
 /** Interval between checks of sessions with an abandoned statement, in ms. */

@@ -8,7 +8,7 @@
  * - A commit that stopped waiting for a standby is reported as a success with a warning.
  * - A failed connection emits an `error`, which crashes the process unless there is a listener.
  * - pg's time limit on connecting ends with the login, and `end()` waits for the other side. So every statement here has a time
- *   limit, except those of `define`, and destroying the socket closes a connection.
+ *   limit, except those of `define`, and a connection is closed by destroying its socket.
  * - Results are text, decoded as UTF-8; here every column stays the text that was received.
  */
 import type { Socket } from 'node:net'
@@ -206,7 +206,7 @@ export class Session {
     return rows
   }
 
-  /** Executes any number of statements, given as one text, unprepared and without its own time limit. */
+  /** Executes any number of statements, given as one string, unprepared and without its own time limit. */
   async define(text: string): Promise<void> {
     await this.client.query(text)
   }

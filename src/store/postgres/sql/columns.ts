@@ -1,7 +1,7 @@
 /**
  * Values as parameters and as columns of results. Each column of the rows that a statement processes is one array parameter. Bytes
- * and texts are sent in the protocol's binary form, because its text form would double every byte and be parsed again; numbers are
- * sent as text. schema.ts describes the columns.
+ * and strings are sent in the protocol's binary form, because its text form would double every byte and be parsed again. Numbers
+ * are sent as text. schema.ts describes the columns.
  */
 import type { Moment } from '../../../base/clock.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'

@@ -22,7 +22,7 @@ export class LogFollower {
 
   readonly follow: Engine['follow'] = (onGrown) => this.#followers.add(onGrown)
 
-  /** Call after this process has committed changes of topics. */
+  /** Call after this process has committed changes to topics. */
   readonly committed = (record: LoggedRecord): void => {
     this.#last = record.version
     this.#followers.notify(record)

@@ -1,7 +1,7 @@
 /**
  * Visits the topics of a plan in batches. One statement finds each batch, in one of three ways: by keys, by the first keys of each
- * branch, or as rows. Between statements nothing stays open, unless the caller reads in a snapshot: a scan continues after the last
- * key that it saw, so that a topic that exists throughout is visited exactly once, in order.
+ * branch, or as rows. Between statements nothing stays open, unless the caller reads in a snapshot. A scan continues after the last
+ * key that it saw, so a topic that exists throughout is visited exactly once, in order.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { waitForSlice } from '../../../base/time-slices.js'
@@ -28,7 +28,7 @@ interface Found {
   readonly left: readonly KeyRange[]
 }
 
-/** Finds the next topics in the ranges; there is at least one range. @param batch how many keys, if only keys are read */
+/** Finds the next topics in the ranges; there is at least one range. @param batch the number of keys, if only keys are read */
 type Find = (ranges: readonly KeyRange[], batch: number) => Promise<Found>
 
 /** The first keys from `$1` to `$2`, at most `$3`. */
@@ -103,10 +103,10 @@ const branchLimitMax = 100
  * Finds, in the first range, as many keys of each branch as the limit allows, and all keys outside of branches. The matcher counts
  * the keys of a branch, which may be in several ranges.
  *
- * @param ahead how many keys to read ahead; one branch may exceed it
+ * @param ahead the number of keys to read ahead; one branch may exceed it
  */
 function findBranches(read: Execute, type: TopicType | undefined, { depth, limit }: BranchLimit, ahead: number): Find {
-  // Without results, all branches below the same parent are skipped in one step.
+  // With a limit of 0, all branches below the same parent are skipped in one step.
   const cut = limit === 0 ? depth - 1 : depth
   // Up to `limit` keys of the branch in which a page continues are counted but not taken.
   let most = ahead + limit
@@ -146,7 +146,7 @@ function findRows(read: Execute, type: TopicType | undefined, { item, head }: Wa
   }
 }
 
-/** The number of rows before the first that does not fit, or up to the one that fills its range; undefined if there is neither. */
+/** Counts the rows before the first that does not fit, or through the one that reaches its range's limit; undefined if there is neither. */
 function cutOf(rows: readonly PlacedRow[], limit: number): number | undefined {
   let count = 0
   for (const [i, { place, fits }] of rows.entries()) {

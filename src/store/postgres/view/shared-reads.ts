@@ -59,8 +59,8 @@ const sharedBytesMax = 1024 * 1024
 const { within, order } = byTypeAndKey('q.type')
 
 /**
- * The first items of several ranges. Each range has a maximum number of items, and a number of bytes: its items end with the first
- * that takes the total beyond it. At least two items are returned, so that the reader can tell a full page from the last one.
+ * The first items of several ranges. Each range has a maximum number of items, and a number of bytes. Its items end with the first one
+ * that takes the total beyond that number. At least two items are returned, so that the reader can tell a full page from the last one.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
@@ -79,7 +79,7 @@ const readRanges: Statement<{ place: string; item: string }> = {
     order by q.place, p.number`,
 }
 
-/** Maximum batches of one kind in flight in this process: beyond a few, larger batches gain more than additional ones. */
+/** Maximum batches of one kind in flight in this process: beyond a few, larger batches help more than additional ones. */
 const inFlightMax = 2
 
 interface TopicRequest extends Request {

@@ -33,7 +33,7 @@ const topicColumns = `
   case when $2::boolean then properties end as properties, case when $2::boolean then due end as due`
 
 /**
- * Topics in order, with the columns that fit into `$3` bytes, including those of the first topic that exceeds them.
+ * Topics in order, with the columns that fit in `$3` bytes, including those of the first topic that exceeds them.
  *
  * @param topics selects the topics, with the columns of a `TopicRow` and `place`
  */

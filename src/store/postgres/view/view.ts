@@ -28,7 +28,7 @@ interface LogRow {
   readonly keys: string
 }
 
-/** The rows of the log from a version on, until `$2` changes follow it; each row has the running total of changes. */
+/** The rows of the log from a version onwards, until `$2` changes follow it; each row has the running total of changes. */
 const readLog: Statement<LogRow> = {
   name: 'read_log',
   text: `
@@ -103,7 +103,7 @@ export class PostgresView implements View {
       const rows = await this.read(readLog, [from, keysAhead])
       await waitForSlice()
       for (const row of rows) {
-        // Skip the row that was taken last: this read started at it.
+        // Skip the row that was taken last: this read started with it.
         if (Number(row.version) === from && from !== version) continue
         if (!take({ version: Number(row.version), total: Number(row.total), keys: bytesOf(row.keys) })) return
       }
