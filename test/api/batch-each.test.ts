@@ -10,7 +10,7 @@ await overStores(t, async (t, { post, addKey }) => {
   const results = (text: string): readonly { code?: string; message?: string }[] =>
     (JSON.parse(text) as { results: { code?: string; message?: string }[] }).results
 
-  await t.test('rejected operations change nothing, and the others are executed', async (t) => {
+  await t.test('rejected operations change nothing, and the other operations are executed', async (t) => {
     await post('addAndSet', { path: 's', type: 'string', value: 'x' })
     const answer = await each([
       { op: 'addAndSet', path: 'a', value: 1 },
@@ -88,7 +88,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { selector: '*.*', type: 'any', with_version: true }), before.text, 'nothing changed')
   })
 
-  await t.test('a rejected operation at any position does not affect the others', async (t) => {
+  await t.test('a rejected operation at any position does not affect the other operations', async (t) => {
     for (const refused of [0, 1, 499, 998, 999]) {
       const operations = Array.from({ length: 1000 }, (_, i) =>
         i === refused ? { op: 'set', path: `no/${i}`, value: 1 } : { op: 'addAndSet', path: `m/${i}`, value: refused },

@@ -17,7 +17,7 @@ await overStores(t, async (t, server) => {
   const batch = (...operations: readonly Operation[]): Promise<Answer> => post('batch', { operations })
   const results = (...texts: readonly string[]): string => `{"results":[${texts.join(',')}]}`
 
-  await t.test('each result equals the response of the route of its operation', async (t) => {
+  await t.test('each result equals the response that the operation gets on its own route', async (t) => {
     await post('addAndSet', { path: 'r/there', value: 1, properties: { a: 'b' } })
     const answer = await batch(
       { op: 'addAndSet', path: '/r/new/', value: 1, type: 'json', properties: { note: 'x' } },
@@ -94,7 +94,7 @@ await overStores(t, async (t, server) => {
 
   await t.test('a batch reports its first rejected operation and changes nothing', (t) => refused(t, server, batch))
 
-  await t.test('a batch has 1 to 1,000 operations', async (t) => {
+  await t.test('a batch may have 1 to 1,000 operations', async (t) => {
     const adds = (count: number): Operation[] =>
       Array.from({ length: count }, (_, i) => ({ op: 'addAndSet', path: `n/${i}`, value: i }))
     const text = (count: number): string =>

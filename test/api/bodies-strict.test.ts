@@ -191,7 +191,7 @@ await overStores(
   { store: 'lmdb' },
 )
 
-t.test('a line of an import is rejected for the same faults', (t) => {
+t.test('a line of an import is rejected for the same faults as a body', (t) => {
   const lines: readonly (readonly [line: string, problem: RegExp])[] = [
     ['{"path":"a","properties":{"a":"1","\\u0061":"1"}}', /Property "a" appears more than once/],
     [`{"path":"a","value":${arrays(1001)}}`, /Parameter "value" must not be nested more than 1000 levels/],

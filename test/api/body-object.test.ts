@@ -42,7 +42,7 @@ t.test('the first repeated name is reported, even if it is escaped', (t) => {
   t.end()
 })
 
-t.test('the first unknown or repeated member of many is reported', (t) => {
+t.test('of many unknown or repeated members, the first is reported', (t) => {
   const members = (count: number): string => Array.from({ length: count }, (_, i) => `"m${i}":{"a":[${i}]}`).join()
   for (const route of ['set', 'add', 'addAndSet', 'remove', 'fetch']) {
     t.match(parse(route, `{"path":"a","value":1,${members(200)}}`), refusal('unknown_parameter', /"(m0|value)"/), route)
@@ -56,7 +56,7 @@ t.test('the first unknown or repeated member of many is reported', (t) => {
   t.end()
 })
 
-t.test('a member at the depth limit does not hide a later error', (t) => {
+t.test('a member at the depth limit does not hide a later error in the body', (t) => {
   const [deepest, beyond] = [arrays(valueLevelsMax), arrays(valueLevelsMax + 1)]
   t.match(parse('set', `{"path":"a","value":${deepest}}`), { kind: 'set' })
   t.match(parse('set', `{"path":"a","value":${deepest},x}`), refusal('invalid_json', /found "x"/))
@@ -128,23 +128,26 @@ t.test('a value keeps its exact bytes at any position in the body', (t) => {
   t.end()
 })
 
-t.test("a batch operation with a member of another operation is rejected, regardless of the member's value", (t) => {
-  const foreign = {
-    set: ['properties'],
-    increment: ['properties', 'value'],
-    addAndSet: ['increment'],
-    add: ['increment', 'value'],
-    remove: ['increment', 'properties', 'type', 'value'],
-  }
-  for (const [op, names] of Object.entries(foreign)) {
-    const own = { set: ',"value":1', addAndSet: ',"value":1', increment: ',"increment":1' }[op] ?? ''
-    for (const name of names) {
-      for (const value of ['{"a":"b"}', '1', '"json"', 'null', '[]', 'true']) {
-        const operation = `{"op":"${op}","path":"a"${own},"${name}":${value}}`
-        const unknown = refusal('unknown_parameter', new RegExp(`"${name}"`))
-        t.match(parse('batch', `{"operations":[${operation}]}`), { ...unknown, operation: 0 }, operation)
+t.test(
+  "a batch operation with a member of another kind of operation is rejected, regardless of the member's value",
+  (t) => {
+    const foreign = {
+      set: ['properties'],
+      increment: ['properties', 'value'],
+      addAndSet: ['increment'],
+      add: ['increment', 'value'],
+      remove: ['increment', 'properties', 'type', 'value'],
+    }
+    for (const [op, names] of Object.entries(foreign)) {
+      const own = { set: ',"value":1', addAndSet: ',"value":1', increment: ',"increment":1' }[op] ?? ''
+      for (const name of names) {
+        for (const value of ['{"a":"b"}', '1', '"json"', 'null', '[]', 'true']) {
+          const operation = `{"op":"${op}","path":"a"${own},"${name}":${value}}`
+          const unknown = refusal('unknown_parameter', new RegExp(`"${name}"`))
+          t.match(parse('batch', `{"operations":[${operation}]}`), { ...unknown, operation: 0 }, operation)
+        }
       }
     }
-  }
-  t.end()
-})
+    t.end()
+  },
+)

@@ -24,14 +24,14 @@ async function changed(op: string, respond: () => unknown, names = ['other']) {
   return { status: answer.status, headers: answer.headers, ...(JSON.parse(String(answer.body)) as object) }
 }
 
-t.test('a completed change returns its result and the workers that are late', async (t) => {
+t.test('a completed key change returns its result and the workers that did not respond', async (t) => {
   const done = { status: 200, headers: [['cache-control', 'no-store']], late: [7] }
   for (const op of ['create', 'rotate']) t.match(await changed(op, () => true), { ...done, token: /^topicd_/ }, op)
   t.match(await changed('revoke', () => true), done)
   t.match(await changed('revoke', () => false, []), done, 'a key that is already gone')
 })
 
-t.test('a change that failed or has an unknown outcome returns no token', async (t) => {
+t.test('a key change that failed or has an unknown outcome returns no token', async (t) => {
   const failing = (error: Error) => () => Promise.reject(error)
   const undone = /the disk is full; nothing was changed/
   const unknown = /process 7 ended; .* may or may not have been changed/

@@ -71,7 +71,7 @@ await overStores(t, async (t, server) => {
     refuses(t, made, 400, 'invalid_key', 'a new key without permissions for topics', 'allow')
   })
 
-  await t.test('the list names keys and contains no hash', async (t) => {
+  await t.test('the list shows the names of keys and contains no token hash', async (t) => {
     await server.addKey('listed', { allow: ['set'], under: ['a/b'], expiresMs: Date.now() + dayMs, rate: 7 })
     const { headers, text } = await full.send({ op: 'list' })
     t.equal(headers['cache-control'], 'no-store')
@@ -80,7 +80,7 @@ await overStores(t, async (t, server) => {
     t.match(await full.named('listed'), { allow: ['set'], under: ['a/b'], ...times, rate: 7 })
   })
 
-  await t.test('a new key has the limits of the key that created it', async (t) => {
+  await t.test('a new key has the limits of the key that created it, unless it is given stricter ones', async (t) => {
     const expiresMs = Date.now() + dayMs
     const limited = await admin('limited', ['fetch', 'set'], { expiresMs, rate: 50 })
     const made = await limited.does({ op: 'create', name: 'made' })
@@ -138,7 +138,7 @@ await overStores(t, async (t, server) => {
       refuses(t, await full.send({ op, name }), 409, 'key_conflict', name, what)
   })
 
-  await t.test('a key rotates and revokes itself', async (t) => {
+  await t.test('a key can rotate and revoke itself', async (t) => {
     const own = await admin('own', ['fetch'])
     const { token = '' } = await own.does({ op: 'rotate', name: 'own', keep_former_for: '10m' })
     t.equal(await statuses(server, own.token), known, 'the former token')
@@ -148,7 +148,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await next.send({ op: 'create', name: 'late' }), 401, 'unauthorized', 'afterwards')
   })
 
-  await t.test('a revoked key creates no further keys', async (t) => {
+  await t.test('a revoked key cannot create further keys', async (t) => {
     const thief = await admin('thief', ['fetch'])
     const made = async () => (await full.list()).filter(({ name }) => name.startsWith('loot-')).length
     let count = 0
@@ -161,7 +161,7 @@ await overStores(t, async (t, server) => {
     t.equal(await made(), known)
   })
 
-  await t.test('every member of a change is validated', async (t) => {
+  await t.test('every member of a request to change a key is validated', async (t) => {
     const create = { op: 'create', name: 'x' }
     for (const [body, code, mention] of [
       [{}, 'missing_parameter', 'op'],
@@ -191,27 +191,35 @@ await overStores(t, async (t, server) => {
     t.equal(await full.named('x'), undefined)
   })
 
-  await t.test('a page of another origin is rejected and learns nothing', async (t) => {
-    const { host } = new URL(server.url)
-    const body = { op: 'create', name: 'stolen' }
-    for (const headers of [
-      ...['https://evil.example', `http://${host}0`, `http://${host}@evil.example`, `ftp://${host}`, host, 'null'].map(
-        (origin) => ({ origin }),
-      ),
-      { origin: `http://${host}`, 'sec-fetch-site': 'cross-site' },
-      { 'sec-fetch-site': 'same-site' },
-    ]) {
-      const refused = await full.send(body, headers)
-      refuses(t, refused, 403, 'cross_origin', JSON.stringify(headers))
-      t.notOk(Object.keys(refused.headers).some((name) => name.startsWith('access-control')))
-    }
-    refuses(t, await full.send(body, { 'content-type': 'text/plain' }), 415, 'unsupported_media_type', 'a form')
-    const own = { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }
-    t.equal((await full.send({ op: 'list' }, own)).status, 200)
-    t.equal(await full.named('stolen'), undefined)
-  })
+  await t.test(
+    'a request from a page of another origin is rejected, and the page cannot read the response',
+    async (t) => {
+      const { host } = new URL(server.url)
+      const body = { op: 'create', name: 'stolen' }
+      for (const headers of [
+        ...[
+          'https://evil.example',
+          `http://${host}0`,
+          `http://${host}@evil.example`,
+          `ftp://${host}`,
+          host,
+          'null',
+        ].map((origin) => ({ origin })),
+        { origin: `http://${host}`, 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+      ]) {
+        const refused = await full.send(body, headers)
+        refuses(t, refused, 403, 'cross_origin', JSON.stringify(headers))
+        t.notOk(Object.keys(refused.headers).some((name) => name.startsWith('access-control')))
+      }
+      refuses(t, await full.send(body, { 'content-type': 'text/plain' }), 415, 'unsupported_media_type', 'a form')
+      const own = { origin: `http://${host}`, 'sec-fetch-site': 'same-origin' }
+      t.equal((await full.send({ op: 'list' }, own)).status, 200)
+      t.equal(await full.named('stolen'), undefined)
+    },
+  )
 
-  await t.test('each change is logged without a token', async (t) => {
+  await t.test('each change to a key is logged without its token', async (t) => {
     const { token = '' } = await full.does({ op: 'create', name: 'audited', allow: ['fetch'] })
     await full.send({ op: 'rotate', name: 'audited' }, { 'x-forwarded-for': `203.0.113.9${' '.repeat(500)}` })
     await reader.send({ op: 'rotate', name: 'full' })

@@ -20,7 +20,7 @@ const sent = (token: string) => ({ authorization: `Apikey ${token}`, 'content-ty
 
 const get = (url: string, token: string) => fetch(url, { headers: sent(token) })
 
-await t.test("a policy on origins does not affect the console's routes", async (t) => {
+await t.test("the setting for allowed origins does not affect the console's routes", async (t) => {
   const flags = ['--cors-origins', '*', '--base-path', '/x']
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'cors'), flags })
   const token = await adminOf(server)
@@ -45,14 +45,14 @@ await t.test("a policy on origins does not affect the console's routes", async (
   t.equal((await send('/topics/fetch', 'OPTIONS', token, preflight)).status, 204)
 })
 
-await t.test("the console's routes are absent without the console", async (t) => {
+await t.test("the console's routes do not exist if the console is off", async (t) => {
   const server = await startServer(t, { dataDir: join(directory, 'without'), flags: ['--no-console'] })
   const token = await adminOf(server)
   refuses(t, await server.client.send('/console/keys', list, { token }), 404, 'unknown_route', 'the keys')
   t.equal((await get(`${server.url}/console/overview`, token)).status, 404)
 })
 
-await t.test("the console's routes return 503 if the primary is of an earlier version", async (t) => {
+await t.test("the console's routes return 503 if the primary runs an earlier version", async (t) => {
   const earlier = `import { parseRequest as parse } from './sound-protocol.js'
     export * from './sound-protocol.js'
     const problem = 'the request is malformed: it has an unknown member'
@@ -65,21 +65,32 @@ await t.test("the console's routes return 503 if the primary is of an earlier ve
   t.equal((await get(`${server.url}/console/overview`, token)).status, 503)
 })
 
-await t.test('a key reads its limits and, if it may fetch everything, the overview of the service', async (t) => {
-  const server = await startServer(t, { workers: 2, dataDir: join(directory, 'overview') })
-  const read = async (route: string, token = server.token) => {
-    const answer = await get(`${server.url}/console/${route}`, token)
-    return { status: answer.status, body: (await answer.json()) as object }
-  }
-  for (const limits of [{ allow: ['set', 'admin'] }, { under: ['a'] }] as const)
-    t.match(await read('overview', await server.addKey(Object.keys(limits).join(), limits)), { status: 403 })
-  await server.post('addAndSet', { path: 'a', value: 1 })
-  const shown = { version: /^\d/, started: /Z$/, ready: true, problems: [], topics: 1, streams: 0, connections: Number }
-  t.match(await read('overview'), { status: 200, body: shown })
+await t.test(
+  'a key can read its own limits and, if it may fetch every topic, the overview of the service',
+  async (t) => {
+    const server = await startServer(t, { workers: 2, dataDir: join(directory, 'overview') })
+    const read = async (route: string, token = server.token) => {
+      const answer = await get(`${server.url}/console/${route}`, token)
+      return { status: answer.status, body: (await answer.json()) as object }
+    }
+    for (const limits of [{ allow: ['set', 'admin'] }, { under: ['a'] }] as const)
+      t.match(await read('overview', await server.addKey(Object.keys(limits).join(), limits)), { status: 403 })
+    await server.post('addAndSet', { path: 'a', value: 1 })
+    const shown = {
+      version: /^\d/,
+      started: /Z$/,
+      ready: true,
+      problems: [],
+      topics: 1,
+      streams: 0,
+      connections: Number,
+    }
+    t.match(await read('overview'), { status: 200, body: shown })
 
-  const expiresMs = Date.now() + 86_400_000
-  const brief = await server.addKey('brief', { allow: ['fetch', 'admin'], expiresMs })
-  const known = { allow: ['fetch', 'admin'], expires: new Date(expiresMs).toISOString() }
-  t.match((await read('key', brief)).body, known)
-  t.notOk('expires' in (await read('key')).body)
-})
+    const expiresMs = Date.now() + 86_400_000
+    const brief = await server.addKey('brief', { allow: ['fetch', 'admin'], expiresMs })
+    const known = { allow: ['fetch', 'admin'], expires: new Date(expiresMs).toISOString() }
+    t.match((await read('key', brief)).body, known)
+    t.notOk('expires' in (await read('key')).body)
+  },
+)

@@ -30,7 +30,7 @@ await overStores(t, async (t, { post, addKey }) => {
   )
 
   const ofPages = { size: 10, after: 'a', deep_branch_depth: 1, deep_branch_limit: 1, with_values: true }
-  await t.test('a count with a path or with a parameter of pages is rejected', (t) =>
+  await t.test('a count with a path or with a paging parameter is rejected', (t) =>
     answers(t, post, [
       [...count({ path: 'a' }), 'invalid_parameter', '"count"'],
       ...Object.entries({ ...ofPages, with_properties: false, with_version: true }).map(([name, value]): Row => {

@@ -31,11 +31,11 @@ async function expectations(t: Test, server: Server): Promise<void> {
     }
   })
 
-  await t.test('a query string is not part of the route', async (t) => {
+  await t.test('a query string is ignored when the route is chosen', async (t) => {
     gives(t, await post('fetch?x=1', { path: 'a' }), item, 'the route is found')
   })
 
-  await t.test('any method other than POST returns 405 and names POST', async (t) => {
+  await t.test('any method other than POST returns 405, and the response names POST', async (t) => {
     for (const route of routes) {
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
         const answer = await post(route, '', { method })
@@ -51,7 +51,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     refuses(t, await client.send('/none', '', { method: 'GET' }), 404, 'unknown_route', 'GET of an unknown route')
   })
 
-  await t.test('the content type must be application/json, with any parameters', async (t) => {
+  await t.test('the content type must be application/json, and may have any parameters', async (t) => {
     for (const type of [
       'application/json',
       'application/json;charset=UTF-8',
@@ -66,7 +66,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
     }
   })
 
-  await t.test('a body that is not UTF-8, JSON or an object returns 400', async (t) => {
+  await t.test('a body that is not UTF-8, not JSON or not an object returns 400', async (t) => {
     const utf16 = Buffer.from('\ufeff{"path":"a"}', 'utf16le')
     refuses(t, await post('fetch', utf16), 400, 'invalid_utf8', 'UTF-16')
     for (const body of ['', ' ', 'x', '{', '{"path":"a"} x', '{"path":"a"}\0', '\0', '\ufeff{"path":"a"}'])
@@ -81,7 +81,7 @@ async function expectations(t: Test, server: Server): Promise<void> {
       refuses(t, await post('fetch', body), 400, 'invalid_body', body, kind)
   })
 
-  await t.test('every worker survives the rejected requests and continues to serve', async (t) => {
+  await t.test('every worker survives the rejected requests of the tests above and still serves', async (t) => {
     for (let i = 0; i < 20; i++) gives(t, await post('fetch', { path: 'a' }), item, `request ${i}`)
     t.equal(server.timesLogged('worker died'), 0, 'no worker died')
     t.equal(server.workerPids().length, server.workers, 'every worker is alive')

@@ -30,7 +30,7 @@ async function leadsToConsole(t: Test, server: Server, path: string): Promise<vo
   }
 }
 
-t.test('the root redirects browsers to the console and lists pages for programs', async (t) => {
+t.test('the root redirects browsers to the console and returns a list of pages to programs', async (t) => {
   const server = await startServer(t)
   await leadsToConsole(t, server, '/')
   const here = (await (await ask(at(server, '/'))).json()) as { readonly pages: readonly string[] }
@@ -38,13 +38,13 @@ t.test('the root redirects browsers to the console and lists pages for programs'
   t.notMatch(server.output, /warning/i, 'the HTTP library prints no warnings')
 })
 
-t.test('a base path and the root above it redirect to the console', async (t) => {
+t.test('the base path and the root above it redirect to the console', async (t) => {
   const server = await startServer(t, { flags: ['--base-path', '/x/y'] })
   for (const path of ['/', '/x/y', '/x/y/']) await leadsToConsole(t, server, path)
   for (const path of ['/x', '/x/', '/x/y/z', '/x/yz']) t.equal((await ask(at(server, path))).status, 404, path)
 })
 
-t.test('the root lists the existing pages if the console is off', async (t) => {
+t.test('the root lists the remaining pages if the console is off', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   for (const path of ['/', '/x', '/x/']) {
     const answer = await ask(at(server, path))

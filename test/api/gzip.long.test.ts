@@ -58,7 +58,7 @@ async function addOfBytes({ post }: Server, path: string, bytes: number): Promis
   await post('addAndSet', { path, value: 'x'.repeat(bytes - around) })
 }
 
-t.test('a service with --gzip compresses pages', async (t) => {
+t.test('a service with --gzip compresses its responses', async (t) => {
   const server = await startServer(t, { flags: ['--gzip', '--cors-origins', 'https://app.example'] })
   await addMany(server, 'page', 300, (i) => ({ of: i, more: 'é'.repeat(40) }))
   const page = { selector: '*page//', size: 300 }
@@ -85,7 +85,7 @@ t.test('a service with --gzip compresses pages', async (t) => {
     }
   })
 
-  await t.test('pages by a selector, by paths and of changes are compressed', async (t) => {
+  await t.test('pages fetched by selector or by paths, and pages of changes, are compressed', async (t) => {
     const paths = { paths: Array.from({ length: 300 }, (_, i) => `page/${i}`) }
     for (const [route, body] of [
       ['fetch', page],
@@ -105,7 +105,7 @@ t.test('a service with --gzip compresses pages', async (t) => {
     }
   })
 
-  await t.test('only a client that accepts gzip gets it', async (t) => {
+  await t.test('only clients that accept gzip get compressed responses', async (t) => {
     const encodingFor = async (header: string | string[] | undefined) =>
       (await send(server, 'fetch', page, header)).headers['content-encoding']
     for (const taking of ['gzip', 'GZIP', '*', 'br, gzip;q=0.5', 'gzip ; q=0.001', 'gzip,deflate', ['br', 'gzip']])
@@ -114,7 +114,7 @@ t.test('a service with --gzip compresses pages', async (t) => {
       t.equal(await encodingFor(refusing), undefined, String(refusing))
   })
 
-  await t.test('errors, responses to writes and events are not compressed', async (t) => {
+  await t.test('errors, streams of events, and responses to writes are not compressed', async (t) => {
     const refused = await send(server, 'fetch', { path: 'x'.repeat(1900) }, 'gzip')
     t.match(refused, { status: 400, headers: { 'content-encoding': undefined } })
     const operations = Array.from({ length: 300 }, (_, i) => ({ op: 'set', path: `page/${i}`, value: i }))
@@ -144,7 +144,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
   const large = { selector: '*large//', size: 16 }
   const plain = await send(server, 'fetch', large, undefined)
 
-  await t.test('a page of 8 MB arrives whole', async (t) => {
+  await t.test('a compressed page of 8 MB arrives complete', async (t) => {
     t.ok(plain.bytes.length > 8_000_000, `${plain.bytes.length} bytes`)
     const reply = await send(server, 'fetch', large, 'gzip')
     t.equal(reply.headers['content-encoding'], 'gzip')
@@ -156,7 +156,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
   const { hostname, port } = new URL(server.url)
   const open = () => RawConnection.open(hostname, Number(port))
 
-  await t.test('clients that disconnect free their share of the compression limit', async (t) => {
+  await t.test('clients that disconnect free the part of the compression limit that they used', async (t) => {
     for (let i = 0; i < 20; i++) {
       const connection = await open()
       await connection.write(asking())
@@ -171,7 +171,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
     })
   })
 
-  await t.test('a client that does not read at first gets its whole page later', async (t) => {
+  await t.test('a client that starts to read late gets its complete page', async (t) => {
     const socket = connect({ host: hostname, port: Number(port) })
     t.teardown(() => socket.destroy())
     socket.pause()
@@ -185,7 +185,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
     t.ok(gunzipSync(received.subarray(bodyAt)).toString() === plain.text, 'the client gets the whole page')
   })
 
-  await t.test('kept-alive connections get the right page each time', async (t) => {
+  await t.test('kept-alive connections get the correct page for each request', async (t) => {
     const body = { selector: '*small//', size: 1000 }
     const right = (await send(server, 'fetch', body, undefined)).text
     const encodings = new Set<string | undefined>()
@@ -207,7 +207,7 @@ t.test('responses on a connection stay in order while pages are compressed', { t
   })
 })
 
-t.test('compression in progress stays within its limit', async (t) => {
+t.test('the amount of compression in progress stays within its limit', async (t) => {
   const body = Buffer.alloc(1024 * kibibyte, 'text')
   const plainRoute: Route<object> = { path: '/x', isRead: true, handle: () => ({ status: 200, body }) }
   const route = compressingRoutes<object>()(plainRoute)

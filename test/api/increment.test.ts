@@ -12,7 +12,7 @@ await overStores(t, async (t, { post, addKey }) => {
     return text.replace(/^.*"value":/, '').replace(/}$/, '')
   }
 
-  await t.test('the sum is exact for every notation of the numbers', async (t) => {
+  await t.test('the sum of an increment is exact for every notation of the numbers', async (t) => {
     const long = '9'.repeat(999)
     for (const [value, increment, sum] of [
       ['1', '1', '2'],
@@ -34,7 +34,7 @@ await overStores(t, async (t, { post, addKey }) => {
     }
   })
 
-  await t.test('an increment of a value that is not a number of at most 1,000 digits is rejected', async (t) => {
+  await t.test('an increment is rejected if the current value is not a number of at most 1,000 digits', async (t) => {
     const wrong = ['"1"', 'null', '[1]', '{}', `1${'0'.repeat(1000)}`, '1e1000', `"${'1'.repeat(5000)}"`]
     for (const value of wrong) {
       await post('addAndSet', `{"path":"c","value":${value}}`)
@@ -74,7 +74,7 @@ await overStores(t, async (t, { post, addKey }) => {
     t.equal(await stored('c'), '0')
   })
 
-  await t.test('increments obey constraints and can be part of batches', async (t) => {
+  await t.test('an increment obeys constraints and can be an operation of a batch', async (t) => {
     await post('addAndSet', { path: 'c', value: 5 })
     const constrained = await set('"path":"c","increment":1,"constraint":{"value":5}')
     gives(t, constrained, '{"path":"c","value":6}', 'a constraint that holds')
@@ -139,25 +139,28 @@ await overStores(t, async (t, { post, addKey }) => {
     refuses(t, elsewhere, 403, 'forbidden_path', 'outside its subtrees')
   })
 
-  await t.test('64 concurrent clients of one topic lose no increment, and each gets its own response', async (t) => {
-    await post('addAndSet', { path: 'c', value: 0 })
-    const clients = 64
-    const rounds = 20
-    const values = await Promise.all(
-      Array.from({ length: clients }, async () => {
-        const own: number[] = []
-        for (let i = 0; i < rounds; i++) {
-          const { text } = await post('set', { path: 'c', increment: 1 })
-          own.push((JSON.parse(text) as { value: number }).value)
-        }
-        return own
-      }),
-    )
-    t.ok(
-      values.every((own) => own.every((value, i) => i === 0 || value > (own[i - 1] ?? 0))),
-      'the sums that a client gets increase',
-    )
-    t.equal(new Set(values.flat()).size, clients * rounds, 'no two responses have the same sum')
-    t.equal(await stored('c'), String(clients * rounds))
-  })
+  await t.test(
+    '64 clients that increment one topic concurrently lose no increment, and each gets its own response',
+    async (t) => {
+      await post('addAndSet', { path: 'c', value: 0 })
+      const clients = 64
+      const rounds = 20
+      const values = await Promise.all(
+        Array.from({ length: clients }, async () => {
+          const own: number[] = []
+          for (let i = 0; i < rounds; i++) {
+            const { text } = await post('set', { path: 'c', increment: 1 })
+            own.push((JSON.parse(text) as { value: number }).value)
+          }
+          return own
+        }),
+      )
+      t.ok(
+        values.every((own) => own.every((value, i) => i === 0 || value > (own[i - 1] ?? 0))),
+        'the sums that a client gets increase',
+      )
+      t.equal(new Set(values.flat()).size, clients * rounds, 'no two responses have the same sum')
+      t.equal(await stored('c'), String(clients * rounds))
+    },
+  )
 })

@@ -27,7 +27,7 @@ await t.test('a batch has at most as many operations as the setting allows', asy
   t.equal((await post('batch', { operations: operations.slice(1) })).status, 200, 'five')
 })
 
-await t.test('a page without a size has at most the maximum size', async (t) => {
+await t.test('a page requested without a size has at most the maximum size', async (t) => {
   for (let i = 0; i < 7; i++) await post('add', { path: `t/${i}`, type: 'string' })
   const page = JSON.parse((await post('fetch', { selector: '*t//', type: 'string' })).text)
   t.match(page, { results: { length: 5 }, has_more: true })

@@ -14,8 +14,8 @@ const tree = ['x/0', 'x/x/1', 'x/x/x/2', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6']
 const uint32Max = 2 ** 32 - 1
 
 await overStores(t, async (t, server) => {
-  await t.test('each branch returns at most its limit', (t) => limitedBranches(t, server))
-  await t.test('a wrong limit is rejected', (t) => wrongLimits(t, server))
+  await t.test('each branch returns at most as many topics as the limit allows', (t) => limitedBranches(t, server))
+  await t.test('an invalid limit is rejected', (t) => wrongLimits(t, server))
   await t.test('items have the requested members', (t) => forms(t, server))
 })
 
@@ -29,7 +29,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     return pathsOf([JSON.parse(answer.text) as FetchedPage])
   }
 
-  await t.test('a limit counts from each branch root, and shorter paths do not count', async (t) => {
+  await t.test('a limit counts the topics from each branch root downwards, but no topics above it', async (t) => {
     t.strictSame(await pathsWith(1, 1), ['x/0', 'y/y/y/4', 'z/5'])
     t.strictSame(await pathsWith(3, 0), ['x/0', 'z/5'])
     t.strictSame(await pathsWith(1, 0), [])
@@ -47,7 +47,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     t.strictSame(await pathsWith(1, 1, { selector: '#>x/x/1////?x/x/x//' }), ['x/x/1'], 'a branch of two ranges')
   })
 
-  await t.test("a page after a path counts the branch's matches up to that path", async (t) => {
+  await t.test("a page with `after` also counts the branch's matches up to that path", async (t) => {
     t.strictSame(await pathsWith(1, 2, { after: 'x/0' }), ['x/x/1', 'y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
     t.strictSame(await pathsWith(1, 2, { after: 'x/x/1' }), ['y/y/y/4', 'y/y/y/y/3', 'z/5', 'z/z/6'])
     t.strictSame(await pathsWith(1, 1, { after: 'y/y' }), ['y/y/y/4', 'z/5'], 'no topic there, and no match before it')
@@ -78,7 +78,7 @@ async function limitedBranches(t: Test, { post, addKey }: Server): Promise<void>
     }
   })
 
-  await t.test('topics outside the subtrees of a key do not count', async (t) => {
+  await t.test('topics outside the subtrees of a key do not count towards a limit', async (t) => {
     const token = await addKey('branches', { allow: ['fetch'], under: ['x/x/x', 'y/y/y/y', 'z'] })
     t.strictSame(await pathsWith(1, 1, {}, token), ['x/x/x/2', 'y/y/y/y/3', 'z/5'])
     const apart = await addKey('apart', { allow: ['fetch'], under: ['x/0', 'x/x/x'] })
@@ -125,7 +125,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
   const p = `{"path":"f/p","type":"string","value":"x",${shown}}`
   const r = '{"path":"f/r","type":"string","properties":{}}'
   const page = (...items: readonly string[]): string => `{"has_more":false,"results":[${items.join(',')}]}`
-  await t.test('with_properties shows the properties given at creation, at the end of each item', (t) =>
+  await t.test('with_properties adds the properties given at creation to the end of each item', (t) =>
     answers(t, post, [
       ['fetch', { path: 'f', with_properties: true }, '{"path":"f","type":"json","value":{"a":1},"properties":{}}'],
       ['fetch', { path: 'f/p', type: 'string', with_properties: true }, p],
@@ -139,7 +139,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     ]),
   )
 
-  await t.test('with_version shows the version and time of the last change, after the type', async (t) => {
+  await t.test('with_version adds the version and time of the last change after the type', async (t) => {
     const members = /,"version":(\d+),"updated":"([^"]+)"/g
     const of = (body: object) => post('fetch', { type: 'any', with_version: true, ...body })
     const versions: number[] = []
@@ -176,7 +176,7 @@ async function forms(t: Test, { post }: Server): Promise<void> {
     t.ok(Number(later) > (versions[2] ?? 0), 'setting a value that is not retained changes the version')
   })
 
-  await t.test('with_values: false leaves the values out', (t) =>
+  await t.test('`with_values: false` omits the values', (t) =>
     answers(t, post, [
       ['fetch', { path: 'f', with_values: false }, '{"path":"f","type":"json"}'],
       [
@@ -210,20 +210,22 @@ async function forms(t: Test, { post }: Server): Promise<void> {
 
   const flags = ['with_values', 'with_properties', 'with_version']
   const any = 'must be "any", "json" or "string"'
-  await t.test('the error for a non-boolean flag names it, and that for a wrong type lists the allowed types', (t) =>
-    answers(t, post, [
-      ...flags.flatMap((name) =>
-        [1, 'true', null, []].flatMap((value): Row[] => [
-          ['fetch', { path: 'f', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
-          ['fetch', { selector: '*f//', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
-        ]),
-      ),
-      ['fetch', { path: 'f', type: 'all' }, 'invalid_parameter', any],
-      ...['set', 'addAndSet'].map((route): Row => {
-        return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', 'must be "json" or "string"']
-      }),
-      ['add', { path: 'f', type: 'any' }, 'invalid_parameter', 'must be "json" or "string"'],
-      ['fetch', { path: 'f', type: 'string', with_properties: true }, 'incompatible_type', '"f"', 'json'],
-    ]),
+  await t.test(
+    'the error for a non-boolean flag names the flag, and the error for an invalid type lists the allowed types',
+    (t) =>
+      answers(t, post, [
+        ...flags.flatMap((name) =>
+          [1, 'true', null, []].flatMap((value): Row[] => [
+            ['fetch', { path: 'f', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
+            ['fetch', { selector: '*f//', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
+          ]),
+        ),
+        ['fetch', { path: 'f', type: 'all' }, 'invalid_parameter', any],
+        ...['set', 'addAndSet'].map((route): Row => {
+          return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', 'must be "json" or "string"']
+        }),
+        ['add', { path: 'f', type: 'any' }, 'invalid_parameter', 'must be "json" or "string"'],
+        ['fetch', { path: 'f', type: 'string', with_properties: true }, 'incompatible_type', '"f"', 'json'],
+      ]),
   )
 }

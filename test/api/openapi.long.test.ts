@@ -41,7 +41,7 @@ await t.test('the description passes a linter with all recommended rules', async
   t.strictSame(await lint(document), [])
 })
 
-await t.test('the description is OpenAPI 3.1 with all routes and two pages', async (t) => {
+await t.test('the description is OpenAPI 3.1 and describes all routes and two pages', async (t) => {
   t.match(String(document.openapi), /^3\.1\./)
   const routes = ['fetch', 'changes', 'set', 'addAndSet', 'add', 'remove', 'batch'].map((route) => `/topics/${route}`)
   t.strictSame(
@@ -251,7 +251,7 @@ await t.test('schemas match accepted requests and their responses', async (t) =>
   }
 })
 
-await t.test('schemas reject requests that the service rejects for their form', async (t) => {
+await t.test('schemas reject requests that the service rejects because of their form', async (t) => {
   for (const [route, body] of refused) {
     const answer = await post(route, body)
     const what = `${route} ${JSON.stringify(body)}`

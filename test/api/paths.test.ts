@@ -60,15 +60,18 @@ await overStores(t, async (t, { post, addKey }) => {
     ['changes', { paths: ['a'] }, 'unknown_parameter', '"paths"'],
   ])
 
-  await t.test('the key needs the permission to fetch, and each path must lie in its subtrees', async (t) => {
-    const writer = await addKey('no-fetches-of-paths', { allow: ['set', 'add', 'remove'] })
-    await answers(t, post, [['fetch', { paths: ['a'] }, 'forbidden_operation']], writer)
-    const restricted = await addKey('fetch-below-a', { allow: ['fetch'], under: ['a'] })
-    const inside: Row = ['fetch', { paths: ['a', 'a/no'] }, results(item('a'), missing('a/no'))]
-    await answers(t, post, [inside, ['fetch', { paths: ['a', 'b'] }, 'forbidden_path']], restricted)
-  })
+  await t.test(
+    "a fetch of paths needs the permission to fetch, and each path must be in the key's subtrees",
+    async (t) => {
+      const writer = await addKey('no-fetches-of-paths', { allow: ['set', 'add', 'remove'] })
+      await answers(t, post, [['fetch', { paths: ['a'] }, 'forbidden_operation']], writer)
+      const restricted = await addKey('fetch-below-a', { allow: ['fetch'], under: ['a'] })
+      const inside: Row = ['fetch', { paths: ['a', 'a/no'] }, results(item('a'), missing('a/no'))]
+      await answers(t, post, [inside, ['fetch', { paths: ['a', 'b'] }, 'forbidden_path']], restricted)
+    },
+  )
 
-  await t.test('paths that do not fit on the page are counted as the rest', async (t) => {
+  await t.test('the number of paths that do not fit on the page is returned as `rest`', async (t) => {
     const big = 'x'.repeat(900_000)
     const paths = Array.from({ length: 20 }, (_, i) => `big/${i}`)
     for (const path of paths) await post('addAndSet', { path, value: big })
@@ -85,7 +88,7 @@ await overStores(t, async (t, { post, addKey }) => {
     t.strictSame(seen, paths)
   })
 
-  await t.test('all results are from one snapshot', async (t) => {
+  await t.test('all results of a fetch of paths are from one snapshot', async (t) => {
     const random = seededRandom(t)
     const paths = Array.from({ length: 50 }, (_, i) => `moment/${i}`)
     let isOver = false

@@ -12,7 +12,7 @@ function parseInFull(text: string): object | 'refused' {
   return isProblem(body) ? 'refused' : body
 }
 
-t.test('the fast reader reads the bodies that nearly every client sends', (t) => {
+t.test('the fast reader handles the bodies that nearly every client sends', (t) => {
   const bodies: readonly object[] = [
     { path: 'a/b c' },
     { selector: '?a/.*//' },
@@ -27,7 +27,7 @@ t.test('the fast reader reads the bodies that nearly every client sends', (t) =>
   t.end()
 })
 
-t.test('the fast reader leaves everything else to the full parser', (t) => {
+t.test('the fast reader leaves all other bodies to the full parser', (t) => {
   const bodies = [
     ...['', '{', '}', '{}', '{"', '{"}', '{"path"}', '{"path":}', '{"path":"}', '{"path":"a"', '{"path":"a",}'],
     ...['{"path":"a"}}', '[]', '{"path":"a"} ', ' {"path":"a"}', '{"path":"a","path":"b"}', '{"path":"a","":"b"}'],

@@ -13,7 +13,7 @@ const half = (name: number): string => `*u${name}[${'\\\\pL\\\\PN'.repeat(18)}]x
 const removal = (selector: string) => ({ REMOVAL: `when no updates for 1d remove '${selector}'` })
 
 await overStores(t, async (t, { post }) => {
-  await t.test('each route rejects a clause that alone exceeds the budget', async (t) => {
+  await t.test('each route rejects a remove clause that exceeds the planning budget on its own', async (t) => {
     const properties = removal(half(0).replace(']x', `${'\\\\pL\\\\PN'.repeat(30)}]x`))
     for (const [route, more] of [
       ['add', {}],
@@ -25,7 +25,7 @@ await overStores(t, async (t, { post }) => {
     }
   })
 
-  await t.test('the clauses of a batch share one budget', async (t) => {
+  await t.test('the remove clauses of a batch share one planning budget', async (t) => {
     const operations = (count: number, selectorOf: (i: number) => string) =>
       Array.from({ length: count }, (_, i) => ({ op: 'add', path: `p/${i}`, properties: removal(selectorOf(i)) }))
     refusesOperation(t, await post('batch', { operations: operations(3, half) }), 400, 'invalid_property', 2, 'three')
@@ -37,7 +37,7 @@ await overStores(t, async (t, { post }) => {
   })
 })
 
-t.test('the clause in a line of an import has a budget', async (t) => {
+t.test('a line of an import is rejected if its remove clause exceeds the planning budget', async (t) => {
   const line = (count: number): Buffer =>
     Buffer.from(
       JSON.stringify({ path: 'p', type: 'json', properties: removal(`*u[${'\\\\pL\\\\PN'.repeat(count)}]x`) }),

@@ -51,7 +51,7 @@ const dataDir = `${t.testdir()}/db`
 const server = await startServer(t, { workers: 2, dataDir })
 const { post } = server
 
-await t.test('a topic is removed within 5 seconds of its due time, not earlier', async (t) => {
+await t.test('a topic is removed within 5 seconds after its due time, and not earlier', async (t) => {
   await post('add', { path: 'kept' })
   const cases = [
     { path: 'set', value: 1, properties },
@@ -67,7 +67,7 @@ await t.test('a topic is removed within 5 seconds of its due time, not earlier',
   t.match(await post('fetch', { path: 'kept' }), { status: 200 }, 'other topics stay')
 })
 
-await t.test('a clause removes the topics that its selector matches', async (t) => {
+await t.test('a remove clause removes the topics that its selector matches', async (t) => {
   await post('addAndSet', { path: 'group/a', value: 1 })
   await post('addAndSet', { path: 'group/b', value: 1 })
   await post('addAndSet', {
@@ -92,7 +92,7 @@ await t.test('automatic removal continues after the writer and all workers are k
   }),
 )
 
-await t.test('a topic that becomes due while the service is down is removed after the start', async (t) => {
+await t.test('a topic that becomes due while the service is down is removed after the next start', async (t) => {
   await post('addAndSet', { path: 'later', value: 1, properties: { REMOVAL: 'when no updates for 1h' } })
   const updated = await update(server, { path: 'down', value: 1, properties })
   await server.stop('SIGTERM')

@@ -70,7 +70,7 @@ const texts = [
 ]
 
 for (const [body, [shape, types]] of Object.entries(bodies)) {
-  t.test(`a body of ${body} is accepted if and only if its schema accepts it`, (t) => {
+  t.test(`a body of ${body} is accepted if and only if the schema accepts it`, (t) => {
     const { pick, below } = seededRandom(t)
     const ajv = new Ajv2020({ strict: false })
     ajv.addSchema({ $id: '/api', components: { schemas: { ...closed, Body: merged(types) } } })

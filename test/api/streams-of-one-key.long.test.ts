@@ -11,7 +11,7 @@ const listenersOfKeyMax = 1000
 /** Number opened at the same time: fewer than a socket's backlog. */
 const openedAtOnce = 100
 
-t.test('a key has as many listeners as documented, without affecting other keys', async (t) => {
+t.test('one key can open as many streams and polls as documented, without affecting other keys', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const [token, other] = [await server.addKey('crowd'), await server.addKey('other')]
   const open = (key: string): Promise<ChangesStream> =>

@@ -41,7 +41,7 @@ async function openUnread({ url, port, token }: Server): Promise<Socket> {
   return socket
 }
 
-t.test('clients that read nothing cost little and delay no other client', async (t) => {
+t.test('clients that do not read their streams cost little memory and delay no other client', async (t) => {
   const server = await startServer(t)
   const resident = async (): Promise<number> =>
     (await scrape(server.adminUrl)).value('topicd_worker_resident_memory_bytes')
@@ -75,7 +75,7 @@ t.test('clients that read nothing cost little and delay no other client', async 
   reader.close()
 })
 
-t.test('unread streams leave memory flat, and other clients are served as before', async (t) => {
+t.test('while streams stay unread, memory does not grow and other clients are served as before', async (t) => {
   const server = await startServer(t, { workers: 2 })
   let opened = 0
   const open: Socket[] = []

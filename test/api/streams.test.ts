@@ -11,7 +11,7 @@ await overStores(t, async (t, server) => {
   const open = (body: object, token = server.token, lastEventId?: string) =>
     ChangesStream.open({ url: server.url, token, lastEventId }, body)
 
-  await t.test('a stream sends the state first, then each change', async (t) => {
+  await t.test('a stream first sends the current state, then each change', async (t) => {
     await set('s/1', 1)
     const stream = await open({ selector: '*s//' })
     const { headers, statusCode } = stream.response

@@ -20,7 +20,7 @@ function uploadText(server: Server, body: string): string {
   return `POST /topics/batch HTTP/1.1\r\n${headers.join('\r\n')}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-t.test('an upload announced as too large is rejected, and one that grows too large is ended', async (t) => {
+t.test('an upload that is announced as too large is rejected, and one that grows too large is stopped', async (t) => {
   const bytesMax = 100_000
   const server = await startServer(t, { flags: ['--upload-bytes-max', String(bytesMax)] })
   const padded = lines(0, 2000).padEnd(bytesMax)
@@ -41,7 +41,7 @@ t.test('an upload announced as too large is rejected, and one that grows too lar
   t.strictSame([code, durable], ['body_too_large', 1])
 })
 
-t.test('a drain ends an upload, and its counts show where to resume', async (t) => {
+t.test('a drain ends an upload, and the counts in the response show where to resume', async (t) => {
   const server = await startServer(t)
   const request = new UploadRequest(server)
   const hasEnded = async (): Promise<true | undefined> => request.isComplete || request.error !== undefined || undefined
@@ -69,7 +69,7 @@ t.test('a drain ends an upload, and its counts show where to resume', async (t) 
   t.equal(silent.response?.headers['retry-after'], '1')
 })
 
-t.test('a single worker ends uploads correctly', async (t) => {
+t.test('a service with a single worker ends uploads correctly', async (t) => {
   const server = await startServer(t)
 
   await t.test('revoking a key ends its upload', async (t) => {
@@ -87,7 +87,7 @@ t.test('a single worker ends uploads correctly', async (t) => {
     t.equal((await server.post('fetch', { path: 'n/2' })).code, 'no_such_topic')
   })
 
-  await t.test(`a worker takes ${uploadsMax} uploads at a time and rejects one more`, async (t) => {
+  await t.test(`a worker accepts ${uploadsMax} uploads at a time and rejects one more`, async (t) => {
     const all = Array.from({ length: uploadsMax }, () => new UploadRequest(server))
     for (const [i, request] of all.entries()) await request.write(line(i))
     for (const request of all) await isDurable(request, 1)
@@ -99,7 +99,7 @@ t.test('a single worker ends uploads correctly', async (t) => {
     t.strictSame((await upload(server, line(0))).at(-1), oneDone, 'another upload is accepted afterwards')
   })
 
-  await t.test('a client that sends everything before it reads gets its whole response', async (t) => {
+  await t.test('a client that sends everything before it reads gets the complete response', async (t) => {
     const count = 60_000
     const text = Array.from({ length: count }, (_, i) => `{"op":"set","path":"nothing/${i}","value":1}\n`).join('')
     const answer = await upload({ ...server, showsProgress: true }, text)
@@ -109,7 +109,7 @@ t.test('a single worker ends uploads correctly', async (t) => {
     t.equal(listed + unlisted, count, `${listed} listed`)
   })
 
-  await t.test('a client that disconnects at any time leaves nothing behind', async (t) => {
+  await t.test('an upload whose client disconnects at any time leaves nothing behind', async (t) => {
     for (let i = 0; i < 60; i++) {
       const request = new UploadRequest({ ...server, showsProgress: i % 2 === 0 }, i % 3 === 0 ? 1_000_000 : undefined)
       if (i % 5 > 0) await request.write(line(i).repeat(i % 5 === 1 ? 1 : 5000))
@@ -132,7 +132,7 @@ t.test('a single worker ends uploads correctly', async (t) => {
     t.ok(answered > 10, `${answered} other requests were answered in the meantime`)
   })
 
-  await t.test('an upload gets its response even if more bytes follow it', async (t) => {
+  await t.test('an upload gets its response even if more bytes follow its end', async (t) => {
     const connection = await server.raw()
     const writer = server.writerPid() ?? NaN
     process.kill(writer, 'SIGSTOP')
@@ -145,7 +145,7 @@ t.test('a single worker ends uploads correctly', async (t) => {
     t.match(await connection.answer(), { status: 200, body: /"durable":1500/ })
   })
 
-  await t.test('a client that uploads endlessly gets the rejection of its upload', async (t) => {
+  await t.test('a client that keeps sending lines gets the response if its upload is rejected', async (t) => {
     const request = new UploadRequest({ ...server, token: 'unknown' })
     for (let i = 0; request.response === undefined && request.error === undefined; i++) {
       await request.write(line(i))

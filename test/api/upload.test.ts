@@ -56,7 +56,7 @@ await overStores(t, async (t, server) => {
     gives(t, await post('fetch', { path: 'a' }), '{"path":"a","type":"json","value":12345678901234567890}', 'the value')
   })
 
-  await t.test('thousands of lines are executed in order, with a count after every 1,000', async (t) => {
+  await t.test('thousands of lines are executed in order, and progress is reported after every 1,000', async (t) => {
     const text = numbered('u', 0, 5500) + numbered('u', 0, 1).replace('"value":0', '"value":"last"')
     for (const length of [undefined, text.length]) {
       const request = new UploadRequest(server, length)
@@ -160,7 +160,7 @@ await overStores(t, async (t, server) => {
     refuses(t, await post('set', '\ufeff{"path":"mark/0","value":1}'), 400, 'invalid_json', 'other bodies')
   })
 
-  await t.test('a slow source gets a response for each line once it is durable', async (t) => {
+  await t.test('a client that sends lines slowly gets a count for each line once the line is durable', async (t) => {
     const request = new UploadRequest(server)
     for (let i = 1; i <= 3; i++) {
       await request.write(`{"op":"addAndSet","path":"slow","value":${i}}\n`)
@@ -178,7 +178,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('the response is sent at the end unless progress is requested', async (t) => {
+  await t.test('the response is sent at the end of the upload unless progress is requested', async (t) => {
     const request = new UploadRequest({ ...server, showsProgress: false })
     await request.write(numbered('unasked', 0, 2000))
     await until(
@@ -194,7 +194,7 @@ await overStores(t, async (t, server) => {
     )
   })
 
-  await t.test('a line longer than the largest body is rejected on its own', async (t) => {
+  await t.test('a line longer than the largest allowed body is rejected, but the other lines are not', async (t) => {
     const bytesMax = 1024 * 1024
     const head = '{"op":"addAndSet","path":"long","value":"'
     const lineOf = (bytes: number): string => `${head}${'x'.repeat(bytes - head.length - 2)}"}`
@@ -244,7 +244,7 @@ await overStores(t, async (t, server) => {
     t.equal(unknown.response?.statusCode, 401)
   })
 
-  await t.test('other routes do not accept lines', async (t) => {
+  await t.test('routes other than batch do not accept an upload of lines', async (t) => {
     const options = { headers: { 'content-type': 'application/x-ndjson' } }
     refuses(t, await post('set', '{"path":"a","value":1}', options), 415, 'unsupported_media_type', 'set')
   })

@@ -17,7 +17,7 @@ await overStores(t, async (t, { post }) => {
 
   await post('add', { path: 'v' })
 
-  await t.test('numbers, names, escapes and characters survive a set and a fetch', async (t) => {
+  await t.test('a fetch returns numbers, names, escapes and characters exactly as they were set', async (t) => {
     for (const text of exactValues) await comesBack(t, text, printable(text.slice(0, 60)))
   })
 
@@ -30,7 +30,7 @@ await overStores(t, async (t, { post }) => {
     }
   })
 
-  await t.test('the value is found at any position in the body', async (t) => {
+  await t.test('a value is found at any position in the body', async (t) => {
     for (const body of [
       '{"value":1.10,"path":"v"}',
       '{"path":"v","value":1.10,"type":"json"}',
@@ -48,7 +48,7 @@ await overStores(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'v' }), nested, 'a member named value inside the value')
   })
 
-  await t.test('white space between tokens may be dropped, but never inside strings', async (t) => {
+  await t.test('only white space between tokens may be dropped, never white space inside strings', async (t) => {
     const spaced = '[ 1.10 ,\n\t{ "a  b" :\r\n"  c  \\t d " } , [ ] ]'
     await post('set', `{"path":"v","value":${spaced}}`)
     const { text } = await post('fetch', { path: 'v' })

@@ -12,7 +12,7 @@ await overStores(t, async (t, { post, addKey }) => {
     return (JSON.parse(text) as { version: number }).version
   }
 
-  await t.test('each route returns the version that a fetch shows next, after its other members', async (t) => {
+  await t.test('each write route returns, as its last member, the version that the next fetch shows', async (t) => {
     for (const [route, body, rest] of [
       ['add', { path: 'a' }, '"path":"a","created":true'],
       ['add', { path: 'a' }, '"path":"a","created":false'],
@@ -65,19 +65,22 @@ await overStores(t, async (t, { post, addKey }) => {
     )
   })
 
-  await t.test('a write without a version to return omits it or is rejected', async (t) => {
-    const version = { with_version: true }
-    const rows: readonly Row[] = [
-      ['remove', { path: 'none', ...version }, '{"removed":0}'],
-      ['remove', { path: 'none', with_version: false, dry_run: true }, '{"removed":0}'],
-      ['remove', { path: 'none', ...version, dry_run: true }, 'invalid_parameter', '"with_version"', '"dry_run"'],
-      ['remove', { selector: '*none//', ...version }, 'invalid_parameter', '"with_version"', 'requires "path"'],
-      ['set', { path: 'a', value: 1, with_version: 1 }, 'invalid_parameter', '"with_version"', 'true or false'],
-    ]
-    await answers(t, post, rows)
-    const inOperation = await post('batch', { operations: [{ op: 'remove', path: 'a', ...version }] })
-    t.match(inOperation, { status: 400, code: 'unknown_parameter' })
-  })
+  await t.test(
+    'a write that changes nothing returns no version, and an invalid request for a version is rejected',
+    async (t) => {
+      const version = { with_version: true }
+      const rows: readonly Row[] = [
+        ['remove', { path: 'none', ...version }, '{"removed":0}'],
+        ['remove', { path: 'none', with_version: false, dry_run: true }, '{"removed":0}'],
+        ['remove', { path: 'none', ...version, dry_run: true }, 'invalid_parameter', '"with_version"', '"dry_run"'],
+        ['remove', { selector: '*none//', ...version }, 'invalid_parameter', '"with_version"', 'requires "path"'],
+        ['set', { path: 'a', value: 1, with_version: 1 }, 'invalid_parameter', '"with_version"', 'true or false'],
+      ]
+      await answers(t, post, rows)
+      const inOperation = await post('batch', { operations: [{ op: 'remove', path: 'a', ...version }] })
+      t.match(inOperation, { status: 400, code: 'unknown_parameter' })
+    },
+  )
 
   await t.test('a key without the permission to fetch gets no version', async (t) => {
     const token = await addKey('no-versions', { allow: ['set', 'add', 'remove'] })

@@ -124,12 +124,15 @@ function violations(imports: Imports): string[] {
   })
 }
 
-t.test('no import runs the wrong way, and no library is imported outside its place', async (t) => {
-  t.ok(files.length > 50, 'the files were found')
-  t.strictSame(violations(importsIn), [])
-  for (const name of ['topics/path.ts', 'lmdb'])
-    t.strictSame(violations(planted(importsIn, { 'http/server.ts': name })), [`http/server.ts imports ${name}`])
-})
+t.test(
+  'imports follow the permitted directions, and each library is imported only where it is permitted',
+  async (t) => {
+    t.ok(files.length > 50, 'the files were found')
+    t.strictSame(violations(importsIn), [])
+    for (const name of ['topics/path.ts', 'lmdb'])
+      t.strictSame(violations(planted(importsIn, { 'http/server.ts': name })), [`http/server.ts imports ${name}`])
+  },
+)
 
 /** Every file that is reachable from a file by these imports, including the file itself. */
 function reached(file: string, imports: Imports, seen = new Set<string>()): ReadonlySet<string> {
@@ -176,7 +179,7 @@ function clientViolations(imports: Imports, loads: Imports): string[] {
   })
 }
 
-t.test('the client loads no other file, no package, and no module of Node.js', async (t) => {
+t.test('the client loads no other file, no package and no Node.js module', async (t) => {
   t.ok(importsIn('client/wire.ts').includes('api/bodies/bodies.ts'), 'the client imports types')
   t.strictSame(clientViolations(importsIn, loadsOf), [])
   const plants = { 'api/routes/fetch.ts': 'client/item.ts', 'client/item.ts': 'node:buffer' }
@@ -258,7 +261,7 @@ function exportFindings(sources: readonly Source[]) {
   }
 }
 
-t.test('every export of src/ is imported, and tests alone import only the listed ones', async (t) => {
+t.test('every export of src/ is imported, and only listed exports are imported by tests alone', async (t) => {
   t.strictSame(exportFindings(sources), { unused: [], onlyForTests: [...forTests.keys(), ...limitsForTests].sort() })
   const plants = [
     parse('src/a.ts', 'export const used = 1, unused = 2\nexport interface Tested {}\nexport type Renamed = string'),
@@ -299,7 +302,7 @@ function missingFiles(source: Source): string[] {
     .map((name) => `${source.path} names ${name}`)
 }
 
-t.test('comments name files that exist', async (t) => {
+t.test('files that comments name exist', async (t) => {
   t.strictSame(sources.flatMap(missingFiles), [])
   const plant = parse(
     'src/http/planted.ts',
@@ -355,7 +358,7 @@ function looseIn({ path, parsed }: Source): string[] {
   return loose
 }
 
-t.test('tests start only processes that end with them', async (t) => {
+t.test('tests start only processes that exit when the test exits', async (t) => {
   t.strictSame(ofTest.flatMap(looseIn), [])
   const plant = parse('test/a.ts', "spawn('sleep', ['9']); spawn(...tied('sleep', ['9']), {})")
   t.strictSame(looseIn(plant), ["test/a.ts: spawn('sleep', ['9'])"])

@@ -89,7 +89,7 @@ t.test('the prose contains no banned words', (t) => {
 })
 
 for (const [name, pattern, most] of ceilings) {
-  t.test(`${name} is used ${most} times at most`, (t) => {
+  t.test(`${name} is used at most ${most} times`, (t) => {
     const found = prose.flatMap(({ path, line, text }) => (text.match(pattern) ?? []).map(() => `${path}:${line}`))
     t.ok(found.length <= most, `${found.length} times, such as ${found.slice(0, 5).join(' ')}`)
     t.end()

@@ -16,13 +16,16 @@ await overStores(t, async (t, server) => {
   /** A fetch with this authorization header, or without one. */
   const fetchWith = (authorization: string | undefined) => post('fetch', { path: 'a' }, { headers: { authorization } })
 
-  await t.test('a request without a key is rejected on every route, with the scheme to use', async (t) => {
-    for (const route of routes) {
-      const answer = await post(route, { path: 'a' }, { token: null })
-      refuses(t, answer, 401, 'unauthorized', route, 'authorization: Apikey')
-      t.equal(answer.headers['www-authenticate'], 'Apikey', `${route}: WWW-Authenticate`)
-    }
-  })
+  await t.test(
+    'a request without a key is rejected on every route, and the response names the scheme to use',
+    async (t) => {
+      for (const route of routes) {
+        const answer = await post(route, { path: 'a' }, { token: null })
+        refuses(t, answer, 401, 'unauthorized', route, 'authorization: Apikey')
+        t.equal(answer.headers['www-authenticate'], 'Apikey', `${route}: WWW-Authenticate`)
+      }
+    },
+  )
 
   await t.test('an unknown key or a malformed header is rejected, and the error does not repeat it', async (t) => {
     const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')
@@ -39,12 +42,12 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test('the scheme is Apikey or Bearer, in upper or lower case', async (t) => {
+  await t.test('the scheme of the header may be Apikey or Bearer, in upper or lower case', async (t) => {
     for (const scheme of ['Apikey', 'apikey', 'APIKEY', 'ApiKey', 'Bearer', 'bearer', 'BEARER'])
       gives(t, await fetchWith(`${scheme} ${token}`), item, scheme)
   })
 
-  await t.test('a rejection describes the header that was found', async (t) => {
+  await t.test('the error for an invalid header describes the header that was found', async (t) => {
     for (const [authorization, found] of [
       [undefined, 'there is no authorization header'],
       ['', 'there is no authorization header'],

@@ -14,7 +14,7 @@ await overStores(t, async (t, { post, addKey }) => {
   const before = '{"path":"p","type":"json","value":1}'
   await post('addAndSet', { path: 'p', value: 1 })
 
-  await t.test('each operation needs the permissions of its route', async (t) => {
+  await t.test('each operation of a batch needs the permissions that its route requires', async (t) => {
     const kinds = [['fetch'], ['set'], ['add'], ['remove'], ['set', 'add']] as const
     const needs = { set: ['set'], add: ['add'], addAndSet: ['set', 'add'], remove: ['remove'] } as const
     for (const allow of kinds) {
@@ -37,7 +37,7 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { path: 'p' }), before, 'nothing was set')
   })
 
-  await t.test('each operation must stay within the subtrees of the key', async (t) => {
+  await t.test('each operation of a batch must stay within the subtrees of the key', async (t) => {
     const token = await addKey('under', { under: ['a/b'] })
     const inside = [
       { op: 'addAndSet', path: 'a/b', value: 1 },

@@ -131,7 +131,7 @@ t.test('a key whose revocation fails is accepted again', async (t) => {
   t.equal(accepted(), 'b', 'the key is revoked')
 })
 
-t.test('both tokens of a rotated key count as one caller until one expires', async (t) => {
+t.test('both tokens of a rotated key count as one caller until the old token expires', async (t) => {
   const former = (name: string, untilMs: number) => ({ former: { tokenHash: hashToken(`old-${name}`), untilMs } })
   const { keyring, pass, isKnown, change } = await open(
     t,
@@ -150,7 +150,7 @@ t.test('both tokens of a rotated key count as one caller until one expires', asy
   t.strictSame([isKnown('a'), keyring.hasExpired('Apikey old-a')], [false, false], 'a revoked key is forgotten')
 })
 
-t.test('a worker enforces its share of the rate across both tokens', async (t) => {
+t.test("a worker enforces its share of a key's rate across both tokens of the key", async (t) => {
   const rotated = record('a', { rate: 8, former: { tokenHash: hashToken('old'), untilMs: startMs + 60_000 } })
   const { keyring, pass, change } = await open(t, rotated, record('free'))
   const limit = (token: string) => present(keyring.find(`Apikey ${token}`)?.rateLimit)
@@ -170,7 +170,7 @@ t.test('a worker enforces its share of the rate across both tokens', async (t) =
   t.not(limit('a'), before, 'another rate starts over')
 })
 
-t.test('requests are counted by key name, but only for the first keys used', async (t) => {
+t.test('requests with the first keys used are counted by key name, and all others together', async (t) => {
   const names = Array.from({ length: keyNamesCountedMax + 2 }, (_, i) => `key-${i}`)
   const { keyring, pass, change } = await open(t, ...[...names].reverse().map((name) => record(name)), record('other'))
   const request = (name: string, count: number): void => {
@@ -188,7 +188,7 @@ t.test('requests are counted by key name, but only for the first keys used', asy
   t.equal(counts.get('other'), 21, 'the two keys after it, and the key named other')
 })
 
-t.test('a key name keeps its label, so that no sum over the workers falls', (t) => {
+t.test('a key name keeps its metric label, so that sums over the workers never decrease', (t) => {
   const labels = new KeyLabels()
   const worker = (first: number): readonly string[] =>
     Array.from({ length: keyNamesCountedMax }, (_, i) => labels.of(`key-${first + i}`))
@@ -201,7 +201,7 @@ t.test('a key name keeps its label, so that no sum over the workers falls', (t) 
   t.end()
 })
 
-t.test("the cache of a key's spellings is bounded", async (t) => {
+t.test("the cache of spellings of a key's authorization header is bounded", async (t) => {
   const maps = recordMaps(t, (key) => /^bearer +spelled$/.test(String(key)))
   const { keyring } = await open(t, record('spelled'))
   let most = 0

@@ -12,10 +12,12 @@ const item = '{"path":"a","type":"json","value":1}'
 await overWorkers(t, async (t, server) => {
   await server.post('addAndSet', { path: 'a', value: 1 })
   await t.test('every worker rejects a key after its expiry', (t) => ends(t, server))
-  await t.test('both tokens are valid after a rotation, and later only the new one', (t) => rotates(t, server))
-  await t.test('a flood with one key is served at the rate of the key and gets 429 beyond it', (t) => floods(t, server))
+  await t.test('both tokens are valid after a rotation until the old token expires', (t) => rotates(t, server))
+  await t.test("a flood with one key is served at the key's rate, and requests beyond the rate get 429", (t) =>
+    floods(t, server),
+  )
   await t.test('the workers share the rate evenly', (t) => shares(t, server))
-  await t.test('a request beyond the rate is rejected before its body, and its connection stays open', (t) =>
+  await t.test('a request beyond the rate is rejected before its body is read, and its connection stays open', (t) =>
     refusesUnread(t, server),
   )
 })

@@ -7,7 +7,7 @@ import t from 'tap'
 import { overStores } from '../support/service/over-stores.js'
 import { runCommand, startServer, until } from '../support/service/server.js'
 
-t.test('a key created while no service runs works once a service starts', async (t) => {
+t.test('a key created while no service runs is valid once a service starts', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   const made = await runCommand(['keys', 'add', 'early', '--create', '--data', dataDir])
   t.match(made.stdout, /^topicd_[\w-]{43}\n$/, 'the token alone')
@@ -62,7 +62,7 @@ t.test('keys list --json prints a line of JSON for each key', async (t) => {
   t.strictSame(more, [])
 })
 
-t.test('keys list shows expiry, rate and the grace of an old token if a key has them', async (t) => {
+t.test('keys list shows the expiry, the rate and the grace of an old token if any key has them', async (t) => {
   const data = join(t.testdir(), 'db')
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', data])
   await run('add', 'plain', '--create')

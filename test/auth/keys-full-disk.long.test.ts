@@ -46,7 +46,7 @@ t.test(
   },
 )
 
-t.test('the first key is created once there is space', { skip: whyNoSmallDisk() }, async (t) => {
+t.test('a service on a full disk creates its first key once there is space', { skip: whyNoSmallDisk() }, async (t) => {
   const { disk, dataDir } = smallDisk(t)
   const file = join(t.testdir(), 'secret')
   const token = 'fedcba9876543210af3c6b9d52e74081'

@@ -20,7 +20,7 @@ function runToNowhere(...args: readonly string[]): Omit<CommandResult, 'stdout'>
   }
 }
 
-t.test('keys add and keys rotate > /dev/full change nothing without a service', async (t) => {
+t.test('without a service, keys add and keys rotate change nothing if their output goes to /dev/full', async (t) => {
   const data = join(t.testdir(), 'db')
   const { code, stderr } = runToNowhere('add', 'kept', '--create', '--data', data)
   t.equal(code, 1)
@@ -35,7 +35,7 @@ t.test('keys add and keys rotate > /dev/full change nothing without a service', 
   t.strictSame(await exported(), before)
 })
 
-t.test('keys add > /dev/full leaves no key in a service', async (t) => {
+t.test('with a running service, keys add leaves no key if its output goes to /dev/full', async (t) => {
   const server = await startServer(t)
   const { code, stderr } = runToNowhere('add', 'lost', '--data', server.dataDir)
   t.equal(code, 1)

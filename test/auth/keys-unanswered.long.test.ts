@@ -31,14 +31,14 @@ const server = await startServer(t, { program, dataDir: join(directory, 'db'), w
 const keys = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', server.dataDir])
 const mayAdd = async (token: string) => (await server.post('add', { path: 'a' }, { token })).status === 200
 
-await t.test('a writer that dies after its commit has created the key, and keys add succeeds', async (t) => {
+await t.test('keys add succeeds if the writer dies after it has committed the key', async (t) => {
   const { code, stdout, stderr } = await keys('add', 'made')
   t.strictSame({ code, stderr }, { code: 0, stderr: '' })
   await server.knows(stdout.trim())
   t.ok(await mayAdd(stdout.trim()), 'the token is valid')
 })
 
-await t.test('keys add without a response reports that the key may exist', async (t) => {
+await t.test('keys add reports that the key may exist if it gets no response', async (t) => {
   const { code, stdout, stderr } = await keys('add', 'maybe')
   t.equal(code, 1)
   t.match(stdout, /^topicd_[\w-]{43}\n$/)
@@ -48,30 +48,36 @@ await t.test('keys add without a response reports that the key may exist', async
   )
 })
 
-await t.test('a writer that dies after a rotation has stored it, and both tokens stay valid', async (t) => {
-  const token = await server.addKey('turned')
-  const { code, stdout } = await keys('rotate', 'turned')
-  t.equal(code, 0)
-  for (const each of [stdout.trim(), token]) {
-    await server.knows(each)
-    t.ok(await mayAdd(each))
-  }
-})
+await t.test(
+  'keys rotate succeeds if the writer dies after it has committed the rotation, and both tokens stay valid',
+  async (t) => {
+    const token = await server.addKey('turned')
+    const { code, stdout } = await keys('rotate', 'turned')
+    t.equal(code, 0)
+    for (const each of [stdout.trim(), token]) {
+      await server.knows(each)
+      t.ok(await mayAdd(each))
+    }
+  },
+)
 
-await t.test('an overtaken rotation reports that its token is void', async (t) => {
-  for (const name of ['revoked', 'rotated']) {
-    await server.addKey(name)
-    const { code, stdout, stderr } = await keys('rotate', name)
-    t.equal(code, 1)
-    t.match(stdout, /^topicd_/)
-    t.equal(
-      stderr,
-      `topicd: the key "${name}" was revoked or rotated at the same time; the token printed above is not valid\n`,
-    )
-    t.equal((await server.post('fetch', {}, { token: stdout.trim() })).status, 401)
-  }
-  t.notMatch((await server.command('keys', 'list')).stdout, 'revoked', 'the revoked key is not resurrected')
-})
+await t.test(
+  'keys rotate reports that its token is invalid if the key was revoked or rotated at the same time',
+  async (t) => {
+    for (const name of ['revoked', 'rotated']) {
+      await server.addKey(name)
+      const { code, stdout, stderr } = await keys('rotate', name)
+      t.equal(code, 1)
+      t.match(stdout, /^topicd_/)
+      t.equal(
+        stderr,
+        `topicd: the key "${name}" was revoked or rotated at the same time; the token printed above is not valid\n`,
+      )
+      t.equal((await server.post('fetch', {}, { token: stdout.trim() })).status, 401)
+    }
+    t.notMatch((await server.command('keys', 'list')).stdout, 'revoked', 'the revoked key is not resurrected')
+  },
+)
 
 await t.test('a key that is being revoked is rejected while the writer hangs', async (t) => {
   const token = await server.addKey('leaked')

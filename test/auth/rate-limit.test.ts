@@ -12,14 +12,14 @@ function limitOf(rate: number, sharers = 1) {
   return { limit, take, pass: (ms: number) => (nowMs += ms) }
 }
 
-t.test("a burst of one second's requests is allowed, and no more", (t) => {
+t.test("a burst of one second's requests is allowed, but no larger burst", (t) => {
   const { take } = limitOf(10)
   t.equal(take(11), 10)
   t.equal(take(1), 0)
   t.end()
 })
 
-t.test('later requests are allowed evenly, and unused ones are not saved up', (t) => {
+t.test('requests after a burst are allowed at even intervals, and unused requests are not saved up', (t) => {
   const { take, pass } = limitOf(10)
   take(10)
   pass(99)
@@ -31,7 +31,7 @@ t.test('later requests are allowed evenly, and unused ones are not saved up', (t
   t.end()
 })
 
-t.test('a flood gets exactly the rate over a long time', (t) => {
+t.test('a long flood is served at exactly the rate', (t) => {
   for (const [rate, sharers] of [
     [1, 4],
     [1, 1],
@@ -52,7 +52,7 @@ t.test('a flood gets exactly the rate over a long time', (t) => {
   t.end()
 })
 
-t.test('a share below one request per second still allows one', (t) => {
+t.test('a share of the rate below one request per second still allows one request', (t) => {
   for (const [rate, sharers, seconds] of [
     [1, 1, 1],
     [2, 1, 1],

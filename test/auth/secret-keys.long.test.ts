@@ -7,7 +7,7 @@ import { runCommand, Server, startServer } from '../support/service/server.js'
 const token = 'operators+own/token.of-256_bits~0123456789ABCDEF=='
 const other = 'fedcba9876543210fedcba9876543210'
 
-t.test('a service without keys creates one with the token in a file and never shows the token', async (t) => {
+t.test('a service without keys creates a key with the token in a file and never shows the token', async (t) => {
   const directory = t.testdir({ secret: `${token}\n` })
   const [dataDir, file] = [join(directory, 'db'), join(directory, 'secret')]
   const flags = ['--first-key-file', file, '--access-log']
@@ -28,7 +28,7 @@ t.test('a service without keys creates one with the token in a file and never sh
   t.equal((await again.post('fetch', { path: 'a' }, { token: other })).status, 401)
 })
 
-t.test('a service without keys reports it, and keys add reads a token from a file', async (t) => {
+t.test('a service without keys reports that it has none, and keys add reads a token from a file', async (t) => {
   const directory = t.testdir({ one: `${token}\n`, two: other, weak: 'a' })
   const server = new Server(t, join(directory, 'db'), { token })
   t.teardown(() => server.tearDown())
@@ -43,7 +43,7 @@ t.test('a service without keys reports it, and keys add reads a token from a fil
   t.match(await add('weak', 'weak'), { code: 2, stderr: /--token-file: the token in .*weak can be guessed/ })
 })
 
-t.test('a file without a usable token prevents a service from starting, with the reason', async (t) => {
+t.test('a service does not start with a file without a usable token, and reports the reason', async (t) => {
   const directory = t.testdir({ weak: 'hunter2hunter2' })
   const start = (file: string) =>
     runCommand([...'serve --port 0 --admin-port 0 --data'.split(' '), join(directory, 'db'), '--first-key-file', file])

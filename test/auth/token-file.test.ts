@@ -14,7 +14,7 @@ function fileWith(content: string): string {
   return file
 }
 
-t.test('random bits in any common notation are accepted, with or without a line end', async (t) => {
+t.test('a token of random bits is accepted in any common notation, with or without a line end', async (t) => {
   for (let i = 0; i < 200; i++) {
     const bytes = randomBytes(16 + (i % 20))
     const notations = [bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')]

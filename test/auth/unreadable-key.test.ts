@@ -84,7 +84,7 @@ await eachStore(t, async (t, address) => {
   )
 })
 
-t.test('an unreadable time of use or revision does not affect other keys', async (t) => {
+t.test('an unreadable last-use time or key revision does not affect other keys', async (t) => {
   const directory = join(t.testdir(), 'db')
   const first = await openStore('lmdb', { directory })
   for (const name of ['a', 'b']) await first.addKey(record(name))

@@ -3,7 +3,7 @@ import t from 'tap'
 import { inTurn, waitForSlice } from '../../dist/base/time-slices.js'
 import { spin } from '../support/stores/store.js'
 
-t.test('an endless flood of requests leaves waiting work about as much time as the requests use', async (t) => {
+t.test('during an endless flood of requests, waiting work gets about as much time as the requests', async (t) => {
   let requestsMs = 0
   let isFlooding = true
   const flood = (): void => {

@@ -115,7 +115,7 @@ function must<T extends object>(value: T | string): T {
   return value
 }
 
-t.test('a change during the read of the initial state is on a later page', async (t) => {
+t.test('a change made during the read of the initial state is on a later page', async (t) => {
   const store = new SlowStore()
   store.commit({ a: 1, b: 1 })
   store.onPage = () => {
@@ -155,7 +155,7 @@ t.test('a change while a stream joins the feed is sent to the stream', async (t)
   t.equal(store.followers, 0, 'no follower remains without a stream')
 })
 
-t.test('a stream since `now` shows the changes after its opening', async (t) => {
+t.test('a stream with since `now` shows only changes made after it was opened', async (t) => {
   const store = new SlowStore()
   store.commit({ a: 1 })
   const changes = new LiveChanges(store, 1, noDefect(t))
@@ -186,7 +186,7 @@ t.test('a stream whose key is revoked while it opens ends immediately', async (t
   t.strictSame(client.state(), {})
 })
 
-t.test('a stream that is ended before it starts sends only its end', async (t) => {
+t.test('a stream that is ended before it starts sends only its end event', async (t) => {
   const store = new SlowStore()
   for (const [end, expected] of [
     [(changes: LiveChanges) => changes.keysChanged(), /^id:\nevent: end\ndata: \{"code":"access_changed"/],
@@ -207,7 +207,7 @@ t.test('a stream that is ended before it starts sends only its end', async (t) =
   t.equal(store.followers, 0)
 })
 
-t.test('a stream that joins while the only other stream leaves gets changes', async (t) => {
+t.test('a stream that joins the feed while the only other stream leaves gets changes', async (t) => {
   const { store, shared } = setUp(t)
   const oldest = holdReads(store)
   const first = openStream(shared, scopeOf('*a//'))
@@ -225,7 +225,7 @@ t.test('a stream that joins while the only other stream leaves gets changes', as
   t.equal(store.followers, 0)
 })
 
-t.test('a stream that no commit affects is not read again for the next change', async (t) => {
+t.test('a stream that recent commits did not affect needs no read of the log for the next change', async (t) => {
   const { store, shared } = setUp(t)
   const { stream, client } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
@@ -240,7 +240,7 @@ t.test('a stream that no commit affects is not read again for the next change', 
   stream.end('rotated')
 })
 
-t.test('an announced commit that affects no stream is not read', async (t) => {
+t.test('an announced commit that affects no stream is not read from the log', async (t) => {
   const { store, feed, shared } = setUp(t)
   const { stream, client, ends } = openStream(shared, scopeOf('*a//'))
   await eventually(() => client.isComplete && !stream.isBehind)
@@ -297,7 +297,7 @@ t.test('a commit that is announced after it was read is not read again', async (
   t.ok(reads.count > before, 'the following commits are read')
 })
 
-t.test('clients get the state with reads of any length, and no older value follows', async (t) => {
+t.test('clients get the current state however long reads take, and no older value follows', async (t) => {
   const random = seededRandom(t)
   const { store, shared } = setUp(t)
   store.delay = () => (random.oneIn(3) ? Promise.resolve() : sleep(random.below(4)))
@@ -394,23 +394,26 @@ t.test('a poll ends when its client disconnects or the service drains', async (t
   t.equal(changes.stats().polls, 0)
 })
 
-t.test('a poll woken by several pages returns the first, and its token leads to the others', async (t) => {
-  const store = new SlowStore()
-  const changes = new LiveChanges(store, 1, noDefect(t))
-  const poll = async (since: Since): Promise<ChangesPage> => {
-    const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
-    return JSON.parse(must(await changes.page(scopeOf('*.*', 1), since, options, { ...waiting })).toString())
-  }
-  const first = poll('now')
-  await eventually(() => store.followers > 0)
-  await settle()
-  store.commit({ a: 1, b: 1 })
-  const { results, has_more: hasMore, next } = await first
-  const others = await poll(decodeToken(next))
-  const paths = [...results, ...others.results].map(({ path }) => path)
-  t.strictSame(paths, ['a', 'b'])
-  t.ok(hasMore)
-})
+t.test(
+  'a poll woken by several pages of changes returns the first, and its token leads to the other pages',
+  async (t) => {
+    const store = new SlowStore()
+    const changes = new LiveChanges(store, 1, noDefect(t))
+    const poll = async (since: Since): Promise<ChangesPage> => {
+      const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
+      return JSON.parse(must(await changes.page(scopeOf('*.*', 1), since, options, { ...waiting })).toString())
+    }
+    const first = poll('now')
+    await eventually(() => store.followers > 0)
+    await settle()
+    store.commit({ a: 1, b: 1 })
+    const { results, has_more: hasMore, next } = await first
+    const others = await poll(decodeToken(next))
+    const paths = [...results, ...others.results].map(({ path }) => path)
+    t.strictSame(paths, ['a', 'b'])
+    t.ok(hasMore)
+  },
+)
 
 t.test('a stream has a heartbeat every 15 s and lasts from 8 to 12 minutes', async (t) => {
   const { store, shared } = setUp(t)
@@ -448,7 +451,7 @@ function spin(ms: number): void {
   for (const endMs = performance.now() + ms; performance.now() < endMs; );
 }
 
-t.test('listeners woken by one commit work in several turns', async (t) => {
+t.test('listeners woken by one commit do their work in several turns of the event loop', async (t) => {
   const { store, feed } = setUp(t)
   const count = 50
   let woken = 0
@@ -466,7 +469,7 @@ t.test('listeners woken by one commit work in several turns', async (t) => {
   t.ok(most < count / 2, `${most} of ${count} in a turn`)
 })
 
-t.test('listeners whose patterns are expensive read a large commit themselves', async (t) => {
+t.test('listeners with expensive patterns read a large commit from the log themselves', async (t) => {
   const { store, feed } = setUp(t)
   store.tells = () => 'all'
   let asked = 0

@@ -77,7 +77,7 @@ t.test('the index keeps no values that were removed before a search', async (t) 
   t.strictSame(found, [-1])
 })
 
-t.test('the index finds the keys in a set of many ranges and no others', async (t) => {
+t.test('the index finds a value with many ranges for the keys in these ranges and for no others', async (t) => {
   const index = new RangeIndex<string>()
   const ranges = Array.from({ length: 65 }, (_, i) => ({ start: `k${100 + 2 * i}`, end: `k${101 + 2 * i}` }))
   index.add(ranges, 'many')
@@ -86,7 +86,7 @@ t.test('the index finds the keys in a set of many ranges and no others', async (
   t.strictSame(found, ['k100', 'k101', 'k228'])
 })
 
-t.test('seats are limited for each kind and each key', async (t) => {
+t.test('the number of seats is limited for each kind of listener and for each key', async (t) => {
   const seats = new Seats(2)
   const leave = seats.take('stream', 'a')
   t.ok(leave)
@@ -103,7 +103,7 @@ t.test('seats are limited for each kind and each key', async (t) => {
   t.ok(many.take('stream', 'other'))
 })
 
-t.test('the count of a key is dropped with its last seat', (t) => {
+t.test("a key's count of seats is dropped when the key leaves its last seat", (t) => {
   const maps = recordMaps(t, (key) => /^key \d$/.test(String(key)))
   const seats = new Seats(100)
   const leave = Array.from({ length: 20 }, (_, i) => seats.take('poll', `key ${i % 10}`))

@@ -30,7 +30,7 @@ t.test('a slow caller causes no outage', async (t) => {
   }
 })
 
-t.test('follow has the current state across a reload and kills of workers', async (t) => {
+t.test('follow() keeps the current state while workers are reloaded and killed', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const topics = connect(server.url, { key: server.token })
   await topics.addAndSet('a/1', 1)
@@ -69,7 +69,7 @@ t.test('follow has the current state across a reload and kills of workers', asyn
 const server = await startServer(t, { flags: ['--changes-kept', '5'] })
 const topics = connect(server.url, { key: server.token })
 
-t.test('changes continue where an earlier run stopped', async (t) => {
+t.test('changes() continues where an earlier iteration stopped', async (t) => {
   await topics.addAndSet('a', 1)
   const seen: Change[] = []
   const first = topics.changes('*.*')
@@ -88,7 +88,7 @@ t.test('changes continue where an earlier run stopped', async (t) => {
   t.match(later, [{ kind: 'topic', path: 'b' }, { kind: 'removed', path: 'a' }, { kind: 'complete' }])
 })
 
-t.test('changes start over if the token is too old, without the removed topics', async (t) => {
+t.test('changes() starts over without the removed topics if the token is too old', async (t) => {
   for (const path of ['a', 'b']) await topics.addAndSet(path, 1)
   const first = topics.changes('*.*')
   for await (const { kind } of first) if (kind === 'complete') break
@@ -102,7 +102,7 @@ t.test('changes start over if the token is too old, without the removed topics',
   t.strictSame(kinds, ['restarted', 'topic b', 'complete'])
 })
 
-t.test('a rejection and a signal end changes and follow', async (t) => {
+t.test('changes() and follow() end on a rejection or an aborted signal', async (t) => {
   const key = await server.addKey('short')
   const revoked = connect(server.url, { key })
   const live = revoked.follow('*.*')
@@ -124,7 +124,7 @@ t.test('a rejection and a signal end changes and follow', async (t) => {
   t.ok(detail instanceof TopicdError)
 })
 
-t.test('polls replace a stream that a proxy buffers', async (t) => {
+t.test('polls replace a stream if a proxy buffers it', async (t) => {
   const stub = await startStub(t, ({ headers, text }) => {
     if (headers.accept === 'text/event-stream') return 'be silent'
     const { since } = JSON.parse(text) as { since?: string }

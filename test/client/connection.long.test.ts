@@ -9,7 +9,7 @@ import { type StubAnswer, startStub } from '../support/service/stub.js'
 /** A response that the client accepts on every route. */
 const fine: StubAnswer = { text: '{"path":"a","type":"json","has_more":false,"results":[],"removed":1}' }
 
-t.test('connect rejects wrong arguments with a message that does not show the key', (t) => {
+t.test('connect() rejects invalid arguments with a message that does not show the key', (t) => {
   const plain = connect as (...args: readonly unknown[]) => Client
   const url = 'http://127.0.0.1:8080'
   const missing = new TypeError('the API key is missing; pass it as "key": connect(url, { key })')
@@ -68,7 +68,7 @@ async function losing(t: Test, loss: StubAnswer, losses: number) {
 }
 
 for (const loss of ['close', 'close midway'] as const) {
-  t.test(`a request is repeated once after "${loss}" if that is harmless`, async (t) => {
+  t.test(`a request is repeated once after a lost connection ("${loss}") if that is harmless`, async (t) => {
     for (const [name, request] of repeated) {
       const { stub, topics } = await losing(t, loss, 1)
       await request(topics)
@@ -80,7 +80,7 @@ for (const loss of ['close', 'close midway'] as const) {
     t.equal(stub.requests.length, 3)
   })
 
-  t.test(`a request is not repeated after "${loss}" if that could do harm`, async (t) => {
+  t.test(`a request is not repeated after a lost connection ("${loss}") if that could do harm`, async (t) => {
     for (const [name, request] of notRepeated) {
       const { stub, topics } = await losing(t, loss, 1)
       await t.rejects(request(topics), TypeError, name)
@@ -169,18 +169,21 @@ async function errorOf(topics: Client): Promise<TopicdError> {
   return present(error instanceof TopicdError ? error : undefined)
 }
 
-t.test('a rejection has all members of its response, and the request is not repeated', async (t) => {
-  const refusal = JSON.stringify({ code: 'overloaded', message: 'Later.', operation: 3 })
-  const stub = await startStub(t, () => ({ status: 503, headers: { 'retry-after': '7' }, text: refusal }))
-  t.match(await errorOf(connect(stub.url, { key: 'k' })), {
-    status: 503,
-    code: 'overloaded',
-    message: 'Later.',
-    operation: 3,
-    retryAfterSeconds: 7,
-  })
-  t.equal(stub.requests.length, 1)
-})
+t.test(
+  'the error for a rejected request has all members of the response, and the request is not repeated',
+  async (t) => {
+    const refusal = JSON.stringify({ code: 'overloaded', message: 'Later.', operation: 3 })
+    const stub = await startStub(t, () => ({ status: 503, headers: { 'retry-after': '7' }, text: refusal }))
+    t.match(await errorOf(connect(stub.url, { key: 'k' })), {
+      status: 503,
+      code: 'overloaded',
+      message: 'Later.',
+      operation: 3,
+      retryAfterSeconds: 7,
+    })
+    t.equal(stub.requests.length, 1)
+  },
+)
 
 t.test('a response from another program causes the error unexpected_answer', async (t) => {
   const answers: readonly [number, string][] = [
@@ -202,7 +205,7 @@ t.test('a response from another program causes the error unexpected_answer', asy
   await t.rejects(connect(stub.url, { key: 'k' }).walk('>a').next(), { code: 'unexpected_answer' })
 })
 
-t.test('a request is a POST below the base path, with the key', async (t) => {
+t.test('each request is a POST below the base path, with the API key', async (t) => {
   const stub = await startStub(t, () => fine)
   for (const base of ['', '/base/x//']) {
     await connect(stub.url + base, { key: 'the-key' }).set('a', 1)

@@ -80,19 +80,22 @@ t.test('concurrent updates of one topic are all counted', async (t) => {
   t.ok(calls > writers * increments, `${calls} attempts`)
 })
 
-t.test('an update sees a missing topic, a topic without a value, and every digit', async (t) => {
-  t.equal(await topics.update('u', (item) => item?.value), undefined, 'nothing to write')
-  t.equal(await topics.get('u'), undefined)
-  await topics.add('u')
-  const updated = await topics.update('u', (item) => jsonText(`[${item?.text ?? '12345678901234567890'}]`))
-  t.strictSame(updated, { path: 'u', version: await versionOf('u'), created: false })
-  await topics.update('u', async (item) => jsonText(`[${item?.text},1.10]`))
-  t.equal((await topics.get('u'))?.text, '[[12345678901234567890],1.10]')
-  const thrown = topics.update('u', () => Promise.reject(new RangeError('not this one')))
-  await t.rejects(thrown, RangeError)
-  const created = await topics.update('new', () => 1)
-  t.strictSame(created, { path: 'new', created: true, version: await versionOf('new') })
-})
+t.test(
+  'the callback of update() gets a missing topic, a topic without a value, and every digit of a value',
+  async (t) => {
+    t.equal(await topics.update('u', (item) => item?.value), undefined, 'nothing to write')
+    t.equal(await topics.get('u'), undefined)
+    await topics.add('u')
+    const updated = await topics.update('u', (item) => jsonText(`[${item?.text ?? '12345678901234567890'}]`))
+    t.strictSame(updated, { path: 'u', version: await versionOf('u'), created: false })
+    await topics.update('u', async (item) => jsonText(`[${item?.text},1.10]`))
+    t.equal((await topics.get('u'))?.text, '[[12345678901234567890],1.10]')
+    const thrown = topics.update('u', () => Promise.reject(new RangeError('not this one')))
+    await t.rejects(thrown, RangeError)
+    const created = await topics.update('new', () => 1)
+    t.strictSame(created, { path: 'new', created: true, version: await versionOf('new') })
+  },
+)
 
 t.test('writes return the version of their change if it is requested', async (t) => {
   const asked = { with_version: true } as const
@@ -110,7 +113,7 @@ t.test('writes return the version of their change if it is requested', async (t)
   t.strictSame(await topics.remove('v', asked), { removed: 0 })
 })
 
-t.test('an update detects changes that leave the value the same', async (t) => {
+t.test('update() detects changes that leave the value the same', async (t) => {
   const changes: Readonly<Record<string, () => Promise<unknown>>> = {
     'a value that was changed and restored': () => topics.set('same', 2).then(() => topics.set('same', 1)),
     'a value that was set again': () => topics.set('same', 1),
@@ -128,7 +131,7 @@ t.test('an update detects changes that leave the value the same', async (t) => {
   }
 })
 
-t.test('an update fails after attemptsMax attempts', async (t) => {
+t.test('update() fails after attemptsMax attempts', async (t) => {
   await topics.addAndSet('busy', 0)
   for (const attemptsMax of [1, 3]) {
     let calls = 0
@@ -138,7 +141,7 @@ t.test('an update fails after attemptsMax attempts', async (t) => {
   }
 })
 
-t.test('an update sends its type and properties, and waits between attempts unless it is aborted', async (t) => {
+t.test('update() sends its type and properties, and waits between attempts unless it is aborted', async (t) => {
   const controller = new AbortController()
   const stub = await startStub(t, ({ path }) => {
     if (path === '/topics/fetch') return { status: 400, text: '{"code":"no_such_topic","message":"None."}' }

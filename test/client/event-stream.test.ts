@@ -29,7 +29,7 @@ function randomPieces(random: Random, text: string): string[] {
   return pieces
 }
 
-t.test('a stream has the same events in one piece and in many', (t) => {
+t.test('a stream yields the same events whether it arrives in one piece or in many', (t) => {
   const random = seededRandom(t)
   let found = 0
   for (let round = 0; round < 5000; round++) {
@@ -43,7 +43,7 @@ t.test('a stream has the same events in one piece and in many', (t) => {
   t.end()
 })
 
-t.test('lines end with a line feed alone, and comments are ignored', (t) => {
+t.test('only a line feed ends a line, and comments are ignored', (t) => {
   const text = ':\n\n: x\nretry: 5\nevent: end\ndata: 1\ndata:2\n\n\ndata: a\r\n\r\ndata: 3\n\ndata: 4\n'
   t.strictSame(eventsIn([text]), {
     events: [

@@ -27,7 +27,7 @@ t.test('`ready` rejects if following ends before the current state has loaded', 
   t.match(reasons.get('aborted before'), { message: 'already' })
 })
 
-t.test('follow leaves no listener on its signal', async (t) => {
+t.test('follow() leaves no listener on its signal', async (t) => {
   const refusal = { status: 401, text: '{"code":"unauthorized","message":"x"}' }
   const stub = await startStub(t, ({ text }) => (text.includes('refused') ? refusal : 'be silent'))
   const topics = connect(stub.url, { key: 'k' })

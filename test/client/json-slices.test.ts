@@ -78,7 +78,7 @@ t.test('a slice keeps every digit, escape, space and repeated name of its text',
   t.end()
 })
 
-t.test('JSON of 1,000 levels, and of a million, is sliced', (t) => {
+t.test('JSON nested 1,000 or a million levels deep is sliced', (t) => {
   for (const levels of [1000, 1_000_000]) {
     const deep = '['.repeat(levels) + ']'.repeat(levels)
     t.equal(membersOf(`{"value":${deep}}`).get('value')?.length, deep.length)

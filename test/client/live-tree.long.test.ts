@@ -25,7 +25,7 @@ async function isCurrent(client: Client, tree: LiveTree): Promise<void> {
   }
 }
 
-await t.test('open levels equal listings after any changes', async (t) => {
+await t.test('the open levels of a tree equal listings after any changes', async (t) => {
   const client = connect(server.url, { key: server.token })
   const random = seededRandom(t)
   const names = ['a', 'b', 'B', 'é', '\ue000', '😀', 'x-10', 'x-9']
@@ -68,7 +68,7 @@ await t.test('a path may have a slash at either end, and an invalid path is reje
   t.strictSame(tree.children('/slashes/a'), [])
 })
 
-await t.test('a level is listed in parts, and a child beyond the listed ones on request', async (t) => {
+await t.test('a level is listed in parts, and a child beyond the listed part is added on request', async (t) => {
   const client = connect(server.url, { key: server.token })
   await client.removeMatches('?.*//')
   const operations = Array.from({ length: 95 }, (_, i) => ({ op: 'add', path: `many/${100 + i}/x` }) as const)

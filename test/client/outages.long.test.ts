@@ -52,7 +52,7 @@ t.test('an outage is reported once, however many attempts it takes', async (t) =
   ])
 })
 
-t.test('a planned end is an outage unless the stream resumes immediately', async (t) => {
+t.test('the planned end of a stream is an outage unless the stream resumes immediately', async (t) => {
   const { live, told } = await follow(t, [ended('rotated'), ended('rotated')])
   t.strictSame(told, ['connected'])
   t.ok(live.isConnected)
@@ -81,7 +81,7 @@ t.test('a tree reports an outage once, even if changes were missed', async (t) =
   t.strictSame(told, ['connected', ended, 'connected', ended])
 })
 
-t.test('`ready` rejects if there is no first connection, but following continues', async (t) => {
+t.test('`ready` rejects if the first connection fails, but following continues', async (t) => {
   const stub = await startStub(t, () => stream(complete))
   const lost = new TypeError('a wrong port')
   let isThere = false
@@ -103,7 +103,7 @@ t.test('`ready` rejects if there is no first connection, but following continues
   await t.rejects(unanswered.ready, { name: 'TimeoutError', message: 'no response within 50 ms' })
 })
 
-t.test('an iteration of changes reports its connection', async (t) => {
+t.test('an iteration of changes reports when its connection opens and is lost', async (t) => {
   const stub = await startStub(t, (_, index) => (index === 1 ? 'close' : stream(complete)))
   const changes = connect(stub.url, { key: 'k' }).changes('*.*')
   const told = toldBy(changes)
@@ -130,7 +130,7 @@ function recordWaits(t: Test): readonly number[] {
   return waitsMs
 }
 
-t.test('waits grow with each attempt until an attempt gets a page', async (t) => {
+t.test('waits between attempts grow until an attempt gets a page', async (t) => {
   const waitsMs = recordWaits(t)
   await follow(t, ['close', 'close', 'close', stream(complete), 'close'])
   t.equal(waitsMs.length, 4)
@@ -140,7 +140,7 @@ t.test('waits grow with each attempt until an attempt gets a page', async (t) =>
   }
 })
 
-t.test('an attempt waits as long as the service asks', async (t) => {
+t.test('the next attempt waits as long as the service requests', async (t) => {
   const waitsMs = recordWaits(t)
   const headers = { 'retry-after': String(retryAfterSeconds) }
   const refused = [429, 503].map((status) => ({ status, headers, text: '{"code":"overloaded","message":"x"}' }))
@@ -148,7 +148,7 @@ t.test('an attempt waits as long as the service asks', async (t) => {
   t.strictSame(waitsMs, [1000 * retryAfterSeconds, 1000 * retryAfterSeconds], 'each time')
 })
 
-t.test('waits grow with each consecutive restart', async (t) => {
+t.test('waits before consecutive restarts of a walk grow', async (t) => {
   const waitsMs = recordWaits(t)
   const { told } = await follow(t, Array<StubAnswer>(9).fill(ended('since_gone')))
   t.equal(waitsMs.length, 9)
@@ -159,7 +159,7 @@ t.test('waits grow with each consecutive restart', async (t) => {
   t.equal(told.length, 18, 'each restart is an outage')
 })
 
-t.test('a response from another program ends follow with an error', async (t) => {
+t.test('a response from another program ends follow() with an error', async (t) => {
   const html = '<html>Welcome</html>'
   const unexpected = { name: 'TopicdError', code: 'unexpected_answer', status: 200 }
   for (const data of [html, '{}', '{"has_more":false,"results":[{}],"next":"t"}', 'null']) {
@@ -172,7 +172,7 @@ t.test('a response from another program ends follow with an error', async (t) =>
   t.equal(stub.requests.length, 2)
 })
 
-t.test('a defect of the caller ends follow with an error', async (t) => {
+t.test("an error in the caller's fetch ends follow() with that error", async (t) => {
   const stub = await startStub(t, () => stream('data: {"has_more":false,"results":[],"next":"t"}\n\n'))
   for (const name of ['SyntaxError', 'ReferenceError', 'RangeError'] as const) {
     const defect = new globalThis[name]('a defect of the caller')

@@ -80,7 +80,7 @@ t.test('a poll over a dead connection fails after its own time limit', async (t)
   t.match(polls(stub)[2], { since: '1' })
 })
 
-t.test('after ten minutes of polls, a stream is tried again from their last position', async (t) => {
+t.test('after ten minutes of polls, a stream is tried again from the last position of the polls', async (t) => {
   const time = skippableTime(t)
   const text = (number: number) =>
     `{"has_more":false,"results":[{"path":"${number}","type":"json"}],"next":"${number}"}`

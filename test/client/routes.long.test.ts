@@ -8,7 +8,7 @@ import { startServer } from '../support/service/server.js'
 const server = await startServer(t, { workers: 2, flags: ['--base-path', '/base/x'] })
 const topics = connect(server.url, { key: server.token })
 
-t.test('a value is returned parsed, and as the text that was sent', async (t) => {
+t.test('a value is returned both parsed and as the text that was sent', async (t) => {
   t.strictSame(await topics.addAndSet('exact', { b: 1.1, a: [null, 'é😀'] }), { path: 'exact', created: true })
   const item = await topics.get('/exact/')
   t.strictSame([item?.path, item?.type, item?.text], ['exact', 'json', '{"b":1.1,"a":[null,"é😀"]}'])
@@ -29,7 +29,7 @@ t.test('a value is returned parsed, and as the text that was sent', async (t) =>
   t.strictSame(await topics.remove('exact'), { removed: 0 })
 })
 
-t.test('getMany returns topics by their paths, and undefined for missing ones', async (t) => {
+t.test('getMany() returns topics in the order of the given paths, and undefined for missing topics', async (t) => {
   await topics.addAndSet('many/a', jsonText('1.0'))
   await topics.addAndSet('many/b', 'b', { type: 'string' })
   const items = await topics.getMany(['many/b', 'many/no', '/many/a/'], { type: 'any', with_version: true })
@@ -54,7 +54,7 @@ t.test('getMany returns topics by their paths, and undefined for missing ones', 
   await topics.removeMatches(subtree('many'))
 })
 
-t.test('get returns a topic without a value, a string, or nothing', async (t) => {
+t.test('get() returns topics without a value, topics with a string, and undefined for a missing topic', async (t) => {
   t.equal(await topics.get('none'), undefined)
   t.strictSame(await topics.add('empty', { properties: { DONT_RETAIN_VALUE: 'false' } }), {
     path: 'empty',
@@ -104,7 +104,7 @@ t.test('pages and walks can have any size and start at any path', async (t) => {
   t.strictSame(await topics.removeMatches(subtree('walk')), { removed: 25 })
 })
 
-t.test('a walk that is left early requests no further page', async (t) => {
+t.test('a walk that is stopped early requests no further page', async (t) => {
   let requests = 0
   const counting = connect(server.url, {
     key: server.token,

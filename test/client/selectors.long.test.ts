@@ -54,7 +54,7 @@ function neighbours(random: Random, path: Path): readonly string[] {
 
 const isBelow = (path: string, ancestor: string): boolean => path.startsWith(`${ancestor}/`)
 
-t.test('topic, subtree and descendants select exactly their topics, with any characters', (t) => {
+t.test('topic(), subtree() and descendants() select exactly their topics, with any characters', (t) => {
   const random = seededRandom(t)
   let selected = 0
   for (let round = 0; round < 1_000; round++) {
@@ -72,22 +72,25 @@ t.test('topic, subtree and descendants select exactly their topics, with any cha
   t.end()
 })
 
-t.test('anyOf selects exactly the paths that a member selects, even if it is nested', (t) => {
-  const random = seededRandom(t)
-  for (let round = 0; round < 300; round++) {
-    const members = Array.from({ length: 1 + random.below(4) }, () => {
-      const path = randomPath(random)
-      return { path, selector: random.pick([topic, subtree, descendants, () => `/${path}/`])(path) }
-    })
-    const [first = '', ...others] = members.map(({ selector }) => selector)
-    const set = anyOf(anyOf(first, ...others), first)
-    for (const other of members.flatMap(({ path }) => neighbours(random, path))) {
-      const expected = [first, ...others].some((selector) => isSelected(selector, other))
-      if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
+t.test(
+  'anyOf() selects exactly the paths that at least one member selects, even if a member is itself an anyOf()',
+  (t) => {
+    const random = seededRandom(t)
+    for (let round = 0; round < 300; round++) {
+      const members = Array.from({ length: 1 + random.below(4) }, () => {
+        const path = randomPath(random)
+        return { path, selector: random.pick([topic, subtree, descendants, () => `/${path}/`])(path) }
+      })
+      const [first = '', ...others] = members.map(({ selector }) => selector)
+      const set = anyOf(anyOf(first, ...others), first)
+      for (const other of members.flatMap(({ path }) => neighbours(random, path))) {
+        const expected = [first, ...others].some((selector) => isSelected(selector, other))
+        if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
+      }
     }
-  }
-  t.end()
-})
+    t.end()
+  },
+)
 
 t.test('the longest paths are selected, even if quoting doubles every character', (t) => {
   const longest = ['.'.repeat(pathBytesMax), '\\'.repeat(pathBytesMax), `${'a/'.repeat(pathBytesMax / 2 - 1)}ab`]
@@ -122,7 +125,7 @@ function decidable(random: Random): string {
   return random.oneIn(4) ? `#${member}////${decidable(random)}` : member
 }
 
-t.test('the client and the service match a selector with the same result', (t) => {
+t.test('the client and the service select the same paths for a selector', (t) => {
   const random = seededRandom(t)
   const paths = [
     'a',
@@ -165,7 +168,7 @@ t.test('the client and the service match a selector with the same result', (t) =
   t.end()
 })
 
-t.test('the client can match its own selectors and the usual patterns', (t) => {
+t.test('the client can match paths to the selectors that it builds and to common patterns', (t) => {
   const own = [topic('a.b'), subtree('a/b'), descendants('a'), anyOf('a', '*b//')]
   const usual = ['*.*', '?.*//', '*plant/.*', '*.*temp.*', '?a/.*/temp']
   for (const selector of [...own, ...usual]) t.ok(matchesOf(selector), selector)

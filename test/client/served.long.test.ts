@@ -12,7 +12,7 @@ import { startServer } from '../support/service/server.js'
 
 t.setTimeout(600_000)
 
-await t.test('/client.js is one file, which browsers request each time', async (t) => {
+await t.test('/client.js is a single file that browsers revalidate each time', async (t) => {
   const server = await startServer(t, { flags: ['--no-console', '--base-path', '/x'] })
   const answer = await fetch(`${server.url}/client.js`)
   t.equal(answer.status, 200, 'also without the console')
@@ -50,7 +50,7 @@ async function openDocumented(t: Test, origins: (origin: string) => string) {
 }
 
 await t.test(
-  'the page of docs/javascript-client.md shows a topic with every digit, and can import every export',
+  'the page in docs/javascript-client.md shows every digit of a topic, and can import every export',
   { skip },
   async (t) => {
     const { server, page, complaints, open } = await openDocumented(t, (origin) => origin)

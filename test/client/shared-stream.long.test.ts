@@ -169,35 +169,38 @@ function connected(t: Test, ...existing: readonly string[]) {
   return { model, client, follow }
 }
 
-t.test("each follower sees its selector's changes while others join, leave and fail", async (t) => {
-  const limits = hurry(t)
-  const random = seededRandom(t)
-  let completed = 0
-  for (let round = 0; round < 15; round++) {
-    const model = new ChangesModel()
-    for (const path of paths) if (random.oneIn(2)) model.change(path, false)
-    model.delay = async () => {
-      for (let turns = random.below(random.oneIn(4) ? 20 : 3); turns >= 0; turns--) await turn()
+t.test(
+  'each follower gets the changes that match its selector while other followers join, leave and fail',
+  async (t) => {
+    const limits = hurry(t)
+    const random = seededRandom(t)
+    let completed = 0
+    for (let round = 0; round < 15; round++) {
+      const model = new ChangesModel()
+      for (const path of paths) if (random.oneIn(2)) model.change(path, false)
+      model.delay = async () => {
+        for (let turns = random.below(random.oneIn(4) ? 20 : 3); turns >= 0; turns--) await turn()
+      }
+      model.refuse = () => {
+        if (random.oneIn(20)) throw new TypeError('fetch failed')
+        return random.oneIn(20) ? 503 : undefined
+      }
+      const client = connect('http://fake', { key: 'k', fetch: model.fetch })
+      const watchers: Watcher[] = []
+      for (let step = 0; step < 150; step++) await happen(random, model, client, watchers)
+      await until('everyone is up to date', async () => watchers.every(({ isCurrent }) => isCurrent) || undefined)
+      for (const watcher of watchers) {
+        t.strictSame(watcher.faults, [], watcher.selector)
+        completed += watcher.completed
+        await watcher.leave()
+      }
+      await until('every stream and poll has ended', async () => model.streams.size + limits.size === 0 || undefined)
     }
-    model.refuse = () => {
-      if (random.oneIn(20)) throw new TypeError('fetch failed')
-      return random.oneIn(20) ? 503 : undefined
-    }
-    const client = connect('http://fake', { key: 'k', fetch: model.fetch })
-    const watchers: Watcher[] = []
-    for (let step = 0; step < 150; step++) await happen(random, model, client, watchers)
-    await until('everyone is up to date', async () => watchers.every(({ isCurrent }) => isCurrent) || undefined)
-    for (const watcher of watchers) {
-      t.strictSame(watcher.faults, [], watcher.selector)
-      completed += watcher.completed
-      await watcher.leave()
-    }
-    await until('every stream and poll has ended', async () => model.streams.size + limits.size === 0 || undefined)
-  }
-  t.ok(completed > 100, `${completed} times complete`)
-})
+    t.ok(completed > 100, `${completed} times complete`)
+  },
+)
 
-t.test('followers that start together open one stream, and a later one joins it', async (t) => {
+t.test('followers that start together share one stream, and a later follower joins it', async (t) => {
   const { model, follow } = connected(t, 'a', 'b', 'b/x')
   const first = ['>a', '*b//', '>a'].map(follow)
   await Promise.all(first.map(({ ready }) => ready))
@@ -225,7 +228,7 @@ t.test('followers that start together open one stream, and a later one joins it'
   await until('no stream without a follower', async () => model.streams.size === 0 || undefined)
 })
 
-t.test('an iteration that leaves a shared walk has no position, and starts over', async (t) => {
+t.test('an iteration that stops during a shared walk has no position, and the next one starts over', async (t) => {
   const { client, follow } = connected(t, ...paths)
   follow('?a//')
   const changes = client.changes('*.*')
@@ -237,7 +240,7 @@ t.test('an iteration that leaves a shared walk has no position, and starts over'
   t.type(changes.next, 'string')
 })
 
-t.test('selectors that are rejected together are followed separately', async (t) => {
+t.test('selectors that are rejected when combined are followed separately', async (t) => {
   const { model, client, follow } = connected(t, 'a')
   const good = follow('a')
   const bad = client.follow('x'.repeat(2000))
@@ -247,7 +250,7 @@ t.test('selectors that are rejected together are followed separately', async (t)
   t.match(model.asked[0], { selector: /^#a\/{4}x/ })
 })
 
-t.test('a follower that takes nothing delays no other follower and builds up no backlog', async (t) => {
+t.test('a follower that takes no changes delays no other follower and builds up no backlog', async (t) => {
   const { model, client, follow } = connected(t)
   const slow = client.changes('>a')[Symbol.asyncIterator]()
   const live = follow('>b')

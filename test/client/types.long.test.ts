@@ -88,7 +88,7 @@ export async function versions(isShown: boolean): Promise<readonly number[]> {
 `
 
 for (const [platform, options] of Object.entries(platforms)) {
-  t.test(`the types hold in ${platform}`, (t) => {
+  t.test(`the types are correct in ${platform}`, (t) => {
     const file = join(t.testdir(), 'program.ts')
     writeFileSync(file, program)
     t.strictSame(findings(file, options), [])

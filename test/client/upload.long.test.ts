@@ -39,7 +39,7 @@ await t.test('an upload applies each operation once across a reload', async (t) 
   t.match(refusals[0], { code: 'no_such_topic', message: 'There is no topic at the path "missing".' })
 })
 
-await t.test("an asynchronous source's error ends the upload", async (t) => {
+await t.test('an error in an asynchronous source ends the upload', async (t) => {
   async function* source(): AsyncGenerator<Operation> {
     for (let i = 0; i < 10; i++) yield { op: 'addAndSet', path: `async/${i}`, value: 'x'.repeat(100_000) }
     throw new Error('the source has ended early')
@@ -71,7 +71,7 @@ await t.test('an upload with a signal does not keep sent operations in memory', 
   t.ok(kept !== undefined && kept < 10, `${kept} of 1000`)
 })
 
-await t.test('an empty upload resolves, and a rejected or aborted one rejects', async (t) => {
+await t.test('an empty upload resolves, and the promise of a rejected or aborted upload rejects', async (t) => {
   t.strictSame(await topics.upload([]), { durable: 0, refused: 0 })
   const stranger = connect(server.url, { key: 'unknown' })
   await t.rejects(stranger.upload(increments(1)), { status: 401, code: 'unauthorized' })
@@ -80,7 +80,7 @@ await t.test('an empty upload resolves, and a rejected or aborted one rejects', 
   await t.rejects(topics.upload(increments(1), { signal: controller.signal }), { message: 'not now' })
 })
 
-await t.test('a value given as a JSON text is sent as one line', async (t) => {
+await t.test('a value given as a JSON text of several lines is sent as one line', async (t) => {
   const text = '[\n{"op":"remove","path":"sum"},\r\n"a\\nb"]'
   const operations: Operation[] = [
     { op: 'addAndSet', path: 'texts/1', value: jsonText(text) },
@@ -105,7 +105,7 @@ await t.test('every rejection of a large upload is reported', async (t) => {
   t.equal(told, 30_000)
 })
 
-await t.test('a signal ends an upload whose source is silent', async (t) => {
+await t.test('an aborted signal ends an upload whose source is silent', async (t) => {
   let isReturned = false
   const source = {
     [Symbol.asyncIterator]: () => ({
@@ -123,7 +123,7 @@ await t.test('a signal ends an upload whose source is silent', async (t) => {
   t.ok(isReturned, 'the source is closed')
 })
 
-await t.test('a response from another program fails the upload', async (t) => {
+await t.test('a response from another program causes the upload to fail', async (t) => {
   for (const text of ['', '<html>', '{"durable":1,"refused":0}\n', '[]']) {
     const fetch = async (): Promise<Response> => new Response(text)
     const other = connect(server.url, { key: server.token, fetch })

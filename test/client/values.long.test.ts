@@ -69,7 +69,7 @@ t.test('random values are sent as JSON.stringify writes them', async (t) => {
   )
 })
 
-t.test('integers beyond doubles are sent with every digit, at any depth', async (t) => {
+t.test('integers too large for a double are sent with every digit, at any depth', async (t) => {
   const big = 12345678901234567890n
   t.equal(await textOf(big), '12345678901234567890')
   t.equal(await textOf({ a: [-(10n ** 40n), Object(7n)], b: 0n }), `{"a":[-1${'0'.repeat(40)},7],"b":0}`)
@@ -81,7 +81,7 @@ t.test('integers beyond doubles are sent with every digit, at any depth', async 
   t.equal((await real.get('big'))?.value, 'found', 'a constraint compares every digit')
 })
 
-t.test('a JSON text is sent verbatim, also as part of a value', async (t) => {
+t.test('a JSON text is sent verbatim, even as part of a value', async (t) => {
   t.equal(await textOf(jsonText('1.10')), '1.10')
   t.equal(await textOf({ a: [jsonText('1.10'), 2] }), '{"a":[1.10,2]}')
   for (const text of ['{"a":1,}', '']) t.throws(() => jsonText(text), SyntaxError)
@@ -93,7 +93,7 @@ cyclic.a.push({ b: cyclic })
 const itself: unknown[] = []
 itself.push(itself)
 
-t.test('a value that JSON cannot hold causes an error that names its place, and is not sent', async (t) => {
+t.test('a value that JSON cannot hold is not sent and causes an error that names its place', async (t) => {
   for (const [value, problem] of [
     [undefined, 'value is undefined'],
     [Number.NaN, 'value is NaN'],
@@ -133,7 +133,7 @@ t.test('every method names the place of a value that JSON cannot hold', async (t
     await t.rejects(request, { name: 'TypeError', message: `${place} is NaN, which JSON cannot hold` }, place)
 })
 
-t.test('a value of 1,000 levels is sent', async (t) => {
+t.test('a value nested 1,000 levels deep is sent', async (t) => {
   let value: unknown = []
   for (let level = 1; level < 1_000; level++) value = [value]
   t.equal(await textOf(value), JSON.stringify(value))

@@ -71,7 +71,7 @@ function pathsOf(tops: readonly string[], segments: readonly string[]): readonly
 const selected = (selector: string, paths: readonly string[]): readonly string[] =>
   paths.filter((path) => isSelected(selector, path))
 
-t.test('each selector of the table in docs/selectors.md selects the paths that its pattern matches', (t) => {
+t.test('each selector in the table of docs/selectors.md selects the paths that its wildcard pattern matches', (t) => {
   const paths = pathsOf(['plant', 'temp'], ['7', '8', 'temp', 'temp2', 'sensor1', 'sensor12', 'x'])
   const rows = [...readDocument('docs/selectors.md').matchAll(/^\| (MQTT|glob|SQL `LIKE`) \| `(.+?)` \| `(.+?)` \|/gm)]
   for (const notation of Object.keys(matchers)) t.ok(rows.filter(([, of]) => of === notation).length > 3, notation)
@@ -98,7 +98,7 @@ function randomPattern(random: Random, notation: string): string {
   return parts.join('/')
 }
 
-t.test('the selector for a random pattern selects the paths that the pattern matches', (t) => {
+t.test('the selector for a random wildcard pattern selects the paths that the pattern matches', (t) => {
   const random = seededRandom(t)
   const plain = pathsOf(['a', '+', 'é'], ['a', 'aa', 'b.c', 'bxc', '.c', 'é', '😀', '\n'])
   const strange = ['$', '$a', '&<', '(a|b)', '[b]', '{a}', 'b\\c', '^', 'a*', '?', '%']
@@ -118,7 +118,7 @@ t.test('the selector for a random pattern selects the paths that the pattern mat
   t.end()
 })
 
-t.test('text that is not a pattern in another notation gets no selector', (t) => {
+t.test('no selector is suggested for text that is not an MQTT, glob or LIKE pattern', (t) => {
   for (const text of [
     ...['', '/', 'a', 'a/b', 'a/b.c', 'c++', 'a/#b', 'a/#/b', 'a/b+', '50%off', 'a%2Fb', 'a_b'],
     ...['>a/#', '>a/*', '?a/.*', '?a/+', '*a*', '*.*', '*.json', '#a////b', '#/a', '$a/%', '&/*', '<*'],

@@ -52,7 +52,7 @@ function fakeChild(process = new FakeProcess()): { process: FakeProcess; child: 
   return { process, child: new Child(process as unknown as ChildProcess, log), lines }
 }
 
-t.test('a child whose message is late is killed and logged once', async (t) => {
+t.test('a child whose message is late is killed and reported in the log once', async (t) => {
   const { process, child, lines } = fakeChild()
   const late = child.waitFor('loaded', 20)
   await t.rejects(late, { message: 'process 4711 was killed: it did not reach "loaded" within 20 ms' })
@@ -127,7 +127,7 @@ async function requested(process: FakeProcess): Promise<number> {
   }
 }
 
-t.test('a request is repeated if its process exits without a response', async (t) => {
+t.test('a request is repeated if the process that received it exits without a response', async (t) => {
   const record = {} as never
   const refused = { kind: 'noResponse', reason: 'the disk is full', nothingDone: true } as const
   for (const [request, again, expected] of [
@@ -165,7 +165,7 @@ t.test('a request is repeated if its process exits without a response', async (t
   t.match(await outcome, { response: false }, 'a first response may report a missing key')
 })
 
-t.test('a key is rejected from the start to the end of its revocation', async (t) => {
+t.test('workers reject a key from the start to the end of its revocation', async (t) => {
   for (const answer of [
     { kind: 'response', response: true },
     { kind: 'noResponse', reason: 'the disk is full', nothingDone: true },
@@ -272,7 +272,7 @@ t.test('a worker started during a revocation rejects the key before it serves', 
   t.match(await replace(forked[1]), [{ kind: 'start' }, { kind: 'serve' }], 'a later worker suspends no key')
 })
 
-t.test('a child that exits before its turn to open the store is reported', async (t) => {
+t.test('the exit of a child before its turn to open the store is reported', async (t) => {
   const opener = new StoreOpener()
   const [first, second] = [fakeChild(new FakeProcess(1)), fakeChild(new FakeProcess(2))]
   const firstOpened = opener.open(first.child)

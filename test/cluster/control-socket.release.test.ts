@@ -96,7 +96,7 @@ await t.test('a malformed request gets an error, is logged and changes nothing',
   t.notMatch((await server.command('keys', 'list')).stdout, 'made', 'no key was created')
 })
 
-await t.test('a well-formed record creates a key and may be sent again', async (t) => {
+await t.test('a well-formed request to add a key creates the key and may be repeated', async (t) => {
   for (const _ of ['first', 'again']) t.equal(await send(adding({})), '{"response":true}\n')
   t.equal(await send(adding({ tokenHash: '1'.repeat(64) })), '{"response":false}\n')
   t.equal(await send(adding({ name: 'other' })), '{"response":"token_taken"}\n')
@@ -134,7 +134,7 @@ await t.test('requests are served during a flood of malformed lines', async (t) 
   await checkServing(t)
 })
 
-await t.test('the first line may have one mebibyte and no byte more', async (t) => {
+await t.test('the first line may be one mebibyte long and not one byte longer', async (t) => {
   const fill = (bytes: number): string => {
     const [before = '', after = ''] = adding({ name: 'long', tokenHash: '2'.repeat(64), under: ['?'] }).split('?')
     const room = bytes - before.length - after.length
@@ -152,7 +152,7 @@ await t.test('the first line may have one mebibyte and no byte more', async (t) 
   await checkServing(t)
 })
 
-await t.test('a connection that sends no whole line is closed', async (t) => {
+await t.test('a connection that sends no complete line is closed', async (t) => {
   const silent = await open(server)
   const half = await open(server)
   half.write('{"command":')
@@ -160,7 +160,7 @@ await t.test('a connection that sends no whole line is closed', async (t) => {
   t.strictSame(answers, Array(2).fill('{"error":"no complete request arrived within 5000 ms"}\n'))
 })
 
-await t.test('64 connections may wait to send a request, and the next is rejected', async (t) => {
+await t.test('64 connections may wait to send a request, and the next connection is rejected', async (t) => {
   const held: Socket[] = []
   for (let opened = 0; opened < waitingMax; opened++) held.push(await open(server))
   t.match(
@@ -175,7 +175,7 @@ await t.test('64 connections may wait to send a request, and the next is rejecte
   await checkServing(t)
 })
 
-await t.test('connections kept open after the response do not block more commands', async (t) => {
+await t.test('connections kept open after the response do not block further commands', async (t) => {
   const kept: Socket[] = []
   t.teardown(() => kept.forEach((socket) => socket.destroy()))
   for (let opened = 0; opened < connectionsMax; opened++) {
@@ -192,7 +192,7 @@ await t.test('connections kept open after the response do not block more command
   await checkServing(t)
 })
 
-await t.test('a connection that breaks at any point does no harm', async (t) => {
+await t.test('a connection that breaks at any point does not disturb the service', async (t) => {
   const tool = '{"command":"tool","tool":"check","options":{}}\n'
   for (const text of ['', ...[10, 50].map((length) => adding({}).slice(0, length)), tool, tool]) {
     const socket = await open(server)
@@ -203,7 +203,7 @@ await t.test('a connection that breaks at any point does no harm', async (t) => 
   await checkServing(t)
 })
 
-await t.test('a caller that keeps sending without reading a long list is cut off', async (t) => {
+await t.test('a caller that keeps sending and does not read a long response is cut off', async (t) => {
   const keys = 6500
   const names = Array.from({ length: keys }, (_, number) => `many-${number}`)
   const lines = names.map((name) =>
@@ -231,7 +231,7 @@ await t.test('a caller that keeps sending without reading a long list is cut off
   await checkServing(t)
 })
 
-await t.test('only the owner can use the data directory under any umask', async (t) => {
+await t.test('under any umask, only the owner can use the data directory', async (t) => {
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
   const open = await startServer(t)
@@ -239,7 +239,7 @@ await t.test('only the owner can use the data directory under any umask', async 
   t.equal((statSync(open.dataDir).mode & 0o777).toString(8), '700')
 })
 
-await t.test('the log warns of a data directory that other accounts can reach', async (t) => {
+await t.test('the log warns of a data directory that other accounts can access', async (t) => {
   const dataDir = join(t.testdir(), 'db')
   mkdirSync(dataDir)
   chmodSync(dataDir, 0o755)

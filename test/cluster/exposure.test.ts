@@ -8,7 +8,7 @@ const needsRoot = process.getuid?.() === 0 ? undefined : 'a directory of another
 
 const other = 65534
 
-t.test('a directory of this account must be private', async (t) => {
+t.test('a data directory that this account owns must be private', async (t) => {
   const directory = t.testdir()
   chmodSync(directory, 0o700)
   t.equal(exposure(directory), undefined)
@@ -16,16 +16,20 @@ t.test('a directory of this account must be private', async (t) => {
   t.strictSame(exposure(directory), { mode: '750', cure: 'run chmod 700 on it' })
 })
 
-t.test('the group that gives this account access to a directory may read it', { skip: needsRoot }, async (t) => {
-  const directory = join(t.testdir(), 'volume')
-  mkdirSync(directory)
-  const of = (group: number, mode: number): ReturnType<typeof exposure> => {
-    chownSync(directory, other, group)
-    chmodSync(directory, mode)
-    return exposure(directory)
-  }
-  const cure = 'it should belong to this account, with mode 700'
-  t.equal(of(process.getgid?.() ?? 0, 0o770), undefined)
-  t.strictSame(of(process.getgid?.() ?? 0, 0o777), { mode: '777', cure })
-  t.strictSame(of(other, 0o770), { mode: '770', cure })
-})
+t.test(
+  'a data directory of another account may be readable by the group that gives this account access',
+  { skip: needsRoot },
+  async (t) => {
+    const directory = join(t.testdir(), 'volume')
+    mkdirSync(directory)
+    const of = (group: number, mode: number): ReturnType<typeof exposure> => {
+      chownSync(directory, other, group)
+      chmodSync(directory, mode)
+      return exposure(directory)
+    }
+    const cure = 'it should belong to this account, with mode 700'
+    t.equal(of(process.getgid?.() ?? 0, 0o770), undefined)
+    t.strictSame(of(process.getgid?.() ?? 0, 0o777), { mode: '777', cure })
+    t.strictSame(of(other, 0o770), { mode: '770', cure })
+  },
+)

@@ -64,7 +64,7 @@ t.test('a key that cannot be shown is revoked', async (t) => {
   t.strictSame(keys, [])
 })
 
-t.test('no key is created if there is one already', async (t) => {
+t.test('no key is created if a key already exists', async (t) => {
   const keys = [keyOf('mine', '')]
   t.notMatch(await printed(fakeWorker(keys).send), /topicd_/)
   t.equal(keys.length, 1)
@@ -114,7 +114,7 @@ t.test('no token is printed if another host creates the first key', async (t) =>
   t.notMatch(await printed(slower), /topicd_/, 'the token would not work')
 })
 
-t.test('the banner names the console and the command for another key', async (t) => {
+t.test('the banner shows the address of the console and the command that creates another key', async (t) => {
   const { send } = fakeWorker([keyOf('mine', '')])
   const command = /Another key: +(node \S*dist\/main\.js keys add NAME.*)/
   const banner = await printed(send)

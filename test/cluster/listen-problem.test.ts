@@ -24,7 +24,7 @@ for (const [code, port, message] of [
   })
 }
 
-t.test("a listener other than the routes' is named", (t) => {
+t.test('the message names the listener if it is not the one for the routes', (t) => {
   t.equal(
     listenProblem(failed('EADDRINUSE'), '::1', 8081, ' (the admin listener)'),
     'cannot listen on [::1]:8081 (the admin listener): another process is listening there (EADDRINUSE)',

@@ -6,7 +6,7 @@ import t from 'tap'
 import type { ToTool } from '../../dist/cluster/messages.js'
 import { onParentMessage } from '../../dist/cluster/parent.js'
 
-t.test('a setting that the primary does not know has its default, even if the working directory is gone', (t) => {
+t.test('a setting that the primary does not send has its default, even if the working directory is gone', (t) => {
   const gone = mkdtempSync(join(tmpdir(), 'topicd-gone-'))
   const before = process.cwd()
   process.chdir(gone)

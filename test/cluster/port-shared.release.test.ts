@@ -78,7 +78,7 @@ t.test('a UDP port that another program uses is named in the message', async (t)
   )
 })
 
-t.test('a port in use is free on another address but not on all addresses', async (t) => {
+t.test('a port in use on one address can be used on another address, but not on all addresses', async (t) => {
   t.testdir()
   const port = only(await freePorts(1))
   t.equal((await serve(t, 'a', '127.0.0.2', port)).code, undefined)
@@ -86,7 +86,7 @@ t.test('a port in use is free on another address but not on all addresses', asyn
   t.equal((await serve(t, 'c', '0.0.0.0', port)).code, 10, 'all addresses')
 })
 
-t.test('port 0 takes a port outside the range of outgoing connections', async (t) => {
+t.test('with port 0, the service uses a port outside the range of outgoing connections', async (t) => {
   t.testdir()
   const [first = 0, last = 0] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split('\t').map(Number)
   for (const name of ['a', 'b', 'c']) {

@@ -14,17 +14,17 @@ function readiness(state: { writer?: Child; writerAbsentMs?: number; serving?: r
   })
 }
 
-t.test('a writer that is missing for 5 s makes the service unready', async (t) => {
+t.test('the service is not ready once it has had no writer for 5 s', async (t) => {
   t.strictSame(readiness({ writerAbsentMs: 4999 }).notReadyReasons(), [])
   const reason = 'no writer has been running for seconds, so writes are waiting'
   t.strictSame(readiness({ writerAbsentMs: 5000 }).notReadyReasons(), [reason])
 })
 
-t.test('a nearly full disk makes the service unready', async (t) => {
+t.test('the service is not ready while the disk is nearly full', async (t) => {
   const writer = { heardMs: Number.POSITIVE_INFINITY, writable: false } as Child
   t.strictSame(readiness({ writer }).notReadyReasons(), ['the disk is nearly full'])
 })
 
-t.test('a missing worker makes the service unready', async (t) => {
+t.test('the service is not ready while a worker is missing', async (t) => {
   t.strictSame(readiness({ serving: [] }).notReadyReasons(), ['0 of 1 workers serve'])
 })

@@ -54,7 +54,7 @@ await t.test('reload exits once every worker is new and has the new settings', a
   }
 })
 
-await t.test('a changed setting that needs a restart is named', async (t) => {
+await t.test('reload names a changed setting that needs a restart', async (t) => {
   set('TOPICD_ADMIN_HOST=127.0.0.2\nTOPICD_DRAIN_MS=2000\n')
   t.match(await server.command('reload'), {
     code: 0,
@@ -63,12 +63,12 @@ await t.test('a changed setting that needs a restart is named', async (t) => {
   })
 })
 
-await t.test('reload uses another build on disk', async (t) => {
+await t.test('reload uses the build that is now on disk', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
 
-  await t.test('reload prints the new version and reports that the primary keeps its own', async (t) => {
+  await t.test('reload prints the new version and reports that the primary still has the old version', async (t) => {
     overwriteModule(program, 'base/version.js', 'export const version = "9.8.7"\n')
     const { code, stdout, stderr } = await server.command('reload')
     t.equal(code, 0)
@@ -76,7 +76,7 @@ await t.test('reload uses another build on disk', async (t) => {
     t.match(stderr, /^topicd: the primary still has version \d+\.\d+\.\d+; a restart updates it\n$/)
   })
 
-  await t.test('reload fails if a new worker does not start; the old ones serve', async (t) => {
+  await t.test('reload fails if a new worker does not start, and the old workers keep serving', async (t) => {
     const before = server.workerPids()
     overwriteModule(program, 'cluster/worker/worker.js', 'process.exit(21)\n')
     const { code, stdout, stderr } = await server.command('reload')
@@ -98,7 +98,7 @@ process.send = (message) => {
 await import('./sound-writer.js')
 `
 
-await t.test('reload tries another build of the writer on disk', async (t) => {
+await t.test('reload tries the build of the writer that is now on disk', async (t) => {
   const directory = t.testdir()
   const program = patchedProgram(directory, 'base/version.js', 'export * from "./sound-version.js"\n')
   const { server } = await start(t, directory, program)
@@ -107,7 +107,7 @@ await t.test('reload tries another build of the writer on disk', async (t) => {
   }
   const writerFile = 'cluster/writer/writer.js'
 
-  await t.test('reload fails if the new writer does not start; the old one writes', async (t) => {
+  await t.test('reload fails if the new writer does not start, and the old writer keeps writing', async (t) => {
     const before = server.writerPid()
     const workers = server.workerPids()
     const sound = overwriteModule(program, writerFile, 'process.exit(21)\n')
@@ -120,7 +120,7 @@ await t.test('reload tries another build of the writer on disk', async (t) => {
     overwriteModule(program, writerFile, sound)
   })
 
-  await t.test('reload fails if the new writer exits soon; the former build writes', async (t) => {
+  await t.test('reload fails if the new writer exits early, and a writer of the old build takes over', async (t) => {
     replaceModule(program, writerFile, shortLived)
     const workers = server.workerPids()
     const { code, stderr } = await server.command('reload')
@@ -201,7 +201,7 @@ await t.test('a reload continues if its command is killed', async (t) => {
   t.match(await server.command('reload'), { code: 0, stdout: reloaded })
 })
 
-await t.test('reload exits only after systemd has READY=1', async (t) => {
+await t.test('reload exits only after systemd has received READY=1', async (t) => {
   const directory = t.testdir()
   const sent = join(directory, 'sent')
   const programs = join(directory, 'bin')

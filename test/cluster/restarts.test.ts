@@ -11,7 +11,7 @@ t.test('a worker that served for a long time is replaced immediately', (t) => {
   t.end()
 })
 
-t.test('the delay doubles up to five seconds while workers die young', (t) => {
+t.test('the delay before a restart doubles, up to five seconds, while workers die soon after their start', (t) => {
   const policy = new RestartPolicy()
   let nowMs = 50_000
   const delays = Array.from({ length: 8 }, () => {
@@ -27,14 +27,14 @@ t.test('the delay doubles up to five seconds while workers die young', (t) => {
   t.end()
 })
 
-t.test('workers that die during a delay do not lengthen it', (t) => {
+t.test('workers that die during a delay do not lengthen the delay', (t) => {
   const policy = new RestartPolicy()
   for (let i = 0; i < 20; i++) policy.onDeath({ nowMs: 50_000 + i, livedMs: 10, served: true })
   t.equal(policy.notBeforeMs, 50_100)
   t.end()
 })
 
-t.test('the service gives up after too many failed starts in a row', (t) => {
+t.test('the service gives up after too many failed worker starts in a row', (t) => {
   const policy = new RestartPolicy()
   for (let i = 0; i < 1000; i++) policy.onDeath({ nowMs: i, livedMs: 10, served: true })
   t.notOk(policy.isHopeless, '1,000 deaths of workers that served are not too many')

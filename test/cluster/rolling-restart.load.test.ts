@@ -135,14 +135,14 @@ await t.test('no request fails while workers and the writer are replaced', async
   t.ok(Math.min(...startMs) > Math.min(...reloadMs), 'a write waits longer if a writer must start')
 })
 
-await t.test('every worker uses the current settings of the file', async (t) => {
+await t.test('after reloads, every worker uses the current settings of the file', async (t) => {
   for (let i = 0; i < 2 * server.client.connections; i++) {
     t.match(await server.post('fetch', { selector: '*steady//', size: 100 + rounds }), { status: 200 })
     t.match(await server.post('fetch', { selector: '*steady//', size: 101 + rounds }), { code: 'invalid_parameter' })
   }
 })
 
-await t.test('a reload with an invalid setting logs it and changes nothing', async (t) => {
+await t.test('a reload with an invalid setting logs the setting and changes nothing', async (t) => {
   const before = server.workerPids()
   writeFileSync(settings, 'TOPICD_PAGE_SIZE_MAX=none\n')
   server.signal('SIGHUP')
@@ -152,7 +152,7 @@ await t.test('a reload with an invalid setting logs it and changes nothing', asy
   t.match(await server.post('fetch', { selector: '*steady//', size: 100 + rounds }), { status: 200 })
 })
 
-await t.test('a stop loses no acknowledged write and gives no wrong response', async (t) => {
+await t.test('stopping the service loses no acknowledged write and causes no incorrect response', async (t) => {
   const load = new SteadyLoad(server)
   await until('the load runs', async () => load.waits.answered > 500 || undefined)
   load.ending = true

@@ -3,7 +3,7 @@ import t from 'tap'
 import { type Child, watchSilence } from '../../dist/cluster/primary/child.js'
 import { skippableTime } from '../support/skipped-time.js'
 
-t.test("silence counts from the last message or the primary's suspension", (t) => {
+t.test("a child's silence is counted from its last message or from the end of the primary's suspension", (t) => {
   const time = skippableTime(t)
   let nowMs = 100_000
   performance.now = () => nowMs

@@ -14,7 +14,7 @@ import { runCommand, type Server, type StartOptions, startServer, until } from '
 // The test with `buffered` mostly waits until a worker may be started again.
 t.jobs = 2
 
-t.test('a service does not start on the directory or port of another', async (t) => {
+t.test('a service does not start on the directory or port of another service', async (t) => {
   const server = await startServer(t)
   const serve = (port: number, dataDir: string) =>
     runCommand(['serve', '--port', String(port), '--admin-port', '0', '--data', dataDir])
@@ -25,12 +25,12 @@ t.test('a service does not start on the directory or port of another', async (t)
     t.ok(second.stderr.includes(server.dataDir), second.stderr.trim())
   })
 
-  await t.test('the port of another topicd is rejected', async (t) => {
+  await t.test('a port that another topicd uses is rejected', async (t) => {
     const { code } = await serve(server.port, join(t.testdirName, 'other'))
     t.equal(code, 10)
   })
 
-  await t.test('a port in use is named, and no worker is forked', async (t) => {
+  await t.test('the error for a port in use names the port, and no worker is forked', async (t) => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     t.teardown(() => taken.close())
@@ -93,7 +93,7 @@ t.test('a second signal ends the service immediately', async (t) => {
   t.strictSame(await server.exited, { code: 130, signal: null })
 })
 
-t.test('signals within a second of the first are ignored', async (t) => {
+t.test('further signals within a second of the first signal are ignored', async (t) => {
   const server = await startBusy(t, { flags: ['--drain-ms', '2000'] })
   server.signal('SIGTERM')
   await server.logged('stopping')
@@ -178,7 +178,7 @@ t.test('a service survives repeated deaths of its workers', { timeout: 600_000, 
     await ready()
   })
 
-  await t.test('the service exits and reports why if no other worker serves', async (t) => {
+  await t.test('the service exits and reports why if all workers are killed and no new worker serves', async (t) => {
     writeFileSync(refusal, '')
     for (const pid of alive()) kill(pid)
     await until('the service ends', async () => (server.running ? undefined : true), 120_000)

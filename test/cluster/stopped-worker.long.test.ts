@@ -22,7 +22,7 @@ async function firstAnswer(server: Server, token: string): Promise<number> {
   return status
 }
 
-t.test('keys are changed and the store is opened despite a stopped worker', async (t) => {
+t.test('keys can be changed and the store can be opened despite a stopped worker', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const [gone, turned] = [await server.addKey('gone'), await server.addKey('turned')]
   const stopped = first(server.workerPids())
@@ -82,7 +82,7 @@ t.test('keys are changed and the store is opened despite a stopped worker', asyn
   for (const worker of all) process.kill(worker, 'SIGCONT')
 })
 
-t.test('a stopped writer is killed, and the next executes its writes', async (t) => {
+t.test('a stopped writer is killed, and the next writer executes its writes', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const stopped = await until('a writer runs', async () => server.writerPid())
   process.kill(stopped, 'SIGSTOP')

@@ -62,7 +62,7 @@ class Follower {
   }
 }
 
-t.test('streams resume after a reload and after kills', async (t) => {
+t.test('streams resume after a reload and after workers are killed', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const followers = Array.from({ length: streams }, (_, i) => new Follower(server, i % groups))
   const runs = followers.map((follower) => follower.run())

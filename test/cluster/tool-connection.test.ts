@@ -7,7 +7,7 @@ import { ToolConnection } from '../../dist/cluster/tool/tool-connection.js'
 /** More than the kernel keeps for a connection. */
 const inputBytes = 32 * 1024 * 1024
 
-t.test('input from a caller is accepted after the tool has stopped reading', async (t) => {
+t.test('input from a caller is still accepted after the tool has stopped reading', async (t) => {
   const listener = createServer({ allowHalfOpen: true })
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')

@@ -38,7 +38,7 @@ async function startRequest(server: Server, path: string): Promise<{ finish(): P
   }
 }
 
-t.test('a reload during the start leaves the right number of workers', async (t) => {
+t.test('a reload while the service starts leaves the correct number of workers', async (t) => {
   const server = new Server(t, join(t.testdir(), 'db'), { workers: 2 })
   t.teardown(() => server.tearDown())
   await until('the first worker is started', async () => (server.workerPids().length > 0 ? true : undefined))
@@ -71,7 +71,7 @@ export async function startHttpServer(...args) {
 }
 `
 
-t.test('a reload fails if its new worker exits soon; the old ones serve', async (t) => {
+t.test('a reload fails if its new worker exits early, and the old workers keep serving', async (t) => {
   const soon = join(t.testdir(), 'soon')
   const program = patchedProgram(join(t.testdirName, 'program'), 'http/server.js', endingSoon)
   const server = await startServer(t, {
@@ -103,7 +103,7 @@ t.test('a draining worker answers its requests even if the service is stopped du
   t.strictSame(await server.exited, { code: 0, signal: null })
 })
 
-t.test('a stop waits for a worker that was killed during a reload', async (t) => {
+t.test('a stop of the service waits for a worker that was killed during a reload', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--drain-ms', '5000'] })
   await startRequest(server, 'held')
   const leaving = first(server.workerPids())

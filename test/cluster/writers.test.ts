@@ -27,7 +27,7 @@ class SimulatedWriter {
   }
 }
 
-t.test('the delay before another writer doubles up to five seconds', async (t) => {
+t.test('the delay before each new writer is started doubles, up to five seconds', async (t) => {
   const { setTimeout } = timers
   const delaysMs: (number | undefined)[] = []
   timers.setTimeout = (async (ms?: number) => void delaysMs.push(ms)) as typeof setTimeout

@@ -81,7 +81,7 @@ function otherText({ kind, default: text, ...setting }: Setting): string {
   return kind === 'switch' ? `${text !== 'true'}` : '/other'
 }
 
-t.test('openapi accepts each setting that changes its output as a flag', (t) => {
+t.test('the openapi command accepts as a flag each setting that changes its output', (t) => {
   const described = (given: GivenSettings): string =>
     JSON.stringify(describeApi({ ...readConfig(given), version: '1' }))
   const plain = described({})
@@ -109,7 +109,7 @@ t.test('no line of any help text is wider than a terminal', async (t) => {
   }
 })
 
-t.test('the version is that of the package', async (t) => {
+t.test('the version that is printed is the version of the package', async (t) => {
   const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
     version: string
   }
@@ -199,7 +199,7 @@ async function usageProblem(args: readonly string[], env: Readonly<Record<string
   throw new Error('the line is accepted')
 }
 
-t.test('each mistake is rejected with one line that names it', async (t) => {
+t.test('each mistake on the command line is rejected with one line that names the mistake', async (t) => {
   const data = join(t.testdirName, 'db')
   for (const [mistake, [line, ...mentions]] of Object.entries(wrong)) {
     const [args, env] = parsed(line)
@@ -215,7 +215,7 @@ t.test('each mistake is rejected with one line that names it', async (t) => {
   }
 })
 
-t.test('the program prints the line for a mistake and exits with 2', async (t) => {
+t.test('the program prints the line about a mistake and exits with 2', async (t) => {
   for (const mistake of ['an invalid variable', 'a password in place of a name']) {
     const [args, env] = parsed(wrong[mistake]?.[0] ?? '')
     const expected = { code: 2, stdout: '', stderr: await usageProblem(args, env) }

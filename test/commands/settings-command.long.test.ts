@@ -16,7 +16,7 @@ import t from 'tap'
 import { settingTable } from '../../dist/settings/table.js'
 import { cleanEnv, mainFile, runCommand } from '../support/service/server.js'
 
-t.test('settings prints every setting, its value and its source, for people and as JSON', async (t) => {
+t.test('the settings command prints each setting with its value and source, as text and as JSON', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, '# ours\nTOPICD_PAGE_SIZE_MAX=500\n')
   const flags = ['settings', '--settings', file, '--port', '8443']
@@ -39,7 +39,7 @@ t.test('settings prints every setting, its value and its source, for people and 
   }
 })
 
-t.test('settings lists every error and exits with 2', async (t) => {
+t.test('the settings command lists every error and exits with 2', async (t) => {
   const { code, stdout, stderr } = await runCommand(['settings', '--port', '70000'], { TOPICD_WORKERS: '0' })
   t.equal(code, 2)
   t.equal(stdout, '')
@@ -47,7 +47,7 @@ t.test('settings lists every error and exits with 2', async (t) => {
   t.match(stderr, /TOPICD_WORKERS is "0"/)
 })
 
-t.test('settings rejects a host, base path or certificate that serve cannot use', async (t) => {
+t.test('the settings command rejects a host, base path or certificate that serve cannot use', async (t) => {
   for (const [flag, value, code] of [
     ['--host', '127.0.0.1:8080', 2],
     ['--host', '[::1]', 2],
@@ -63,7 +63,7 @@ t.test('settings rejects a host, base path or certificate that serve cannot use'
   t.match(await runCommand(['settings', ...tls]), { code: 2, stderr: /--tls-cert.*\/nonexistent\.pem/ })
 })
 
-t.test('settings examines the data directory and does not create it', async (t) => {
+t.test('the settings command examines the data directory but does not create it', async (t) => {
   const directory = t.testdir({ file: '' })
   const absent = join(directory, 'absent')
   const none = await runCommand(['settings', '--data', absent])
@@ -91,7 +91,7 @@ t.test('the error for a data directory of another account names its owner', { sk
   t.match(stderr, /db is owned by user 65534, group 65534, with mode 700; this command runs as user 0/)
 })
 
-t.test('settings names a line of the file that is overridden', async (t) => {
+t.test('the settings command names each overridden line of the settings file', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, 'TOPICD_DATA=/elsewhere\nTOPICD_PORT=8080\n')
   const { code, stderr } = await runCommand(['settings', '--settings', file, '--data', t.testdirName, '--port', '8080'])
@@ -101,7 +101,7 @@ t.test('settings names a line of the file that is overridden', async (t) => {
   t.match(byEnvironment.stderr, 'TOPICD_DATA has no effect: the environment overrides it')
 })
 
-t.test('settings rejects the same port for two listeners on one address', async (t) => {
+t.test('the settings command rejects the same port for two listeners on one address', async (t) => {
   const tried = (...args: readonly string[]) => runCommand(['settings', '--port', '8081', ...args])
   const refused = { code: 2, stderr: /--port and --admin-port must differ/ }
   t.match(await tried(), refused)
@@ -109,7 +109,7 @@ t.test('settings rejects the same port for two listeners on one address', async 
   t.match(await tried('--host', '192.0.2.1'), { code: 0 })
 })
 
-t.test('a message to the journal has a priority, and other messages have none', async (t) => {
+t.test('a message has a priority only if it is written to the journal', async (t) => {
   const file = join(t.testdir(), 'stderr')
   const descriptor = openSync(file, 'w')
   const { dev, ino } = fstatSync(descriptor)
@@ -121,7 +121,7 @@ t.test('a message to the journal has a priority, and other messages have none', 
   t.match(piped.stderr, /^topicd: --port/)
 })
 
-t.test('settings prints no password, at any position in the address', async (t) => {
+t.test('the settings command never prints the password in a store address, at any position', async (t) => {
   for (const [address, ...flags] of [
     ['postgresql://u:p@s3cret@h/d'],
     ['postgres://h/d?user=u&password=s3cret', '--json'],
@@ -133,7 +133,7 @@ t.test('settings prints no password, at any position in the address', async (t) 
   }
 })
 
-t.test('a machine with one core gets two workers', async (t) => {
+t.test('the settings command shows two workers on a machine with one core', async (t) => {
   const onOneCore = ['-c', '0', process.execPath, mainFile, 'settings', '--json']
   const { stdout } = spawnSync('taskset', onOneCore, { env: cleanEnv(), encoding: 'utf8' })
   t.equal((JSON.parse(stdout) as { workers: { value: string } }).workers.value, '2')

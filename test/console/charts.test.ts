@@ -14,7 +14,7 @@ function chartOf(title: string, moments: readonly Moment[]): Chart | undefined {
 
 const disk = 'Free disk space'
 
-t.test('a bad value has a warning', async (t) => {
+t.test('a critical value is shown with a warning', async (t) => {
   for (const [title, gauges, expected] of [
     [disk, { diskFreeBytes: 101, diskFreeBytesMin: 100 }, undefined],
     [disk, { diskFreeBytes: 100, diskFreeBytesMin: 100 }, 'too little'],
@@ -46,7 +46,7 @@ t.test("a quantile outside its histogram's bounds is shown as < or > the bound",
 const linesOf = (title: string, of: readonly Moment[]): unknown =>
   chartOf(title, of)?.lines.map((line) => [line.name, valuesOf(line, of)])
 
-t.test('each worker and each route has a line while the ten minutes include it', async (t) => {
+t.test('each worker and each route has a line in its chart while the last ten minutes include it', async (t) => {
   const moments: readonly Moment[] = [
     { atS: 1, workerResidentBytes: { 'worker 9': 9, 'worker 10': 10 } },
     { atS: 3, workerResidentBytes: { 'worker 9': 9, 'worker 11': 11 }, routes: { '/b': 1 } },

@@ -9,7 +9,7 @@ const momentsAt = (...timesS: readonly number[]): Moment[] => timesS.map((atS) =
 /** The times of the moments, negative for gaps. */
 const timesOf = ({ moments }: History): number[] => moments.map(({ atS, isGap }) => (isGap ? -atS : atS))
 
-t.test("the moments of successive responses are joined, by the browser's clock", async (t) => {
+t.test("the samples of successive responses are joined, with times by the browser's clock", async (t) => {
   const history = new History()
   history.add(momentsAt(1100, 1105, 1110), 1110, 110)
   t.equal(history.sinceS, 1110)
@@ -24,7 +24,7 @@ t.test("the moments of successive responses are joined, by the browser's clock",
   t.strictSame(timesOf(history).slice(6), [123, -125, 126, 131], 'gaps are filled if the service has their moments')
 })
 
-t.test('the history keeps ten minutes, and times ascend even if a clock is set back', async (t) => {
+t.test('the history keeps samples for ten minutes, and their times ascend even if a clock is set back', async (t) => {
   const history = new History()
   for (let s = 1000; s < 1800; s += 2) history.add(momentsAt(s), s, s)
   t.match([history.moments.length, timesOf(history)[0]], [300, 1200])
@@ -58,7 +58,7 @@ t.test('the summary shows whether the service is ready, or since when it has not
   t.match(state.summary, { title: 'Ready', reasons: [/^The metrics cannot be read/] })
 })
 
-t.test('a response from another build does no harm', async (t) => {
+t.test('a response from another build is reported, and does not affect later responses', async (t) => {
   const state = new ServiceState()
   const of100 = JSON.stringify({ nowS: 100, runs: [{ series: ['topicd_connections'], samples: [[99, 1]] }] })
   for (const text of [of100, '<!doctype html>', 'null', '7', '']) {

@@ -86,7 +86,7 @@ const panels = [
 
 const charts = panels.length - tables.length
 
-await t.test('a first visit makes five requests, and later readings request only new moments', { skip }, async (t) => {
+await t.test('a first visit makes five requests, and later updates request only new samples', { skip }, async (t) => {
   const paths: string[] = []
   const relay = await Relay.open(t, Number(new URL(server.adminUrl).port), (bytes, to, ends) => {
     paths.push(...(bytes.toString('latin1').match(/(?<=^GET )\S+/gm) ?? []))
@@ -165,48 +165,52 @@ function load(): { end(): Promise<void> } {
   }
 }
 
-await t.test('the charts follow the load, and only a change of state is announced', { skip }, async (t) => {
-  const watched = await openPage()
-  const { page } = watched
-  await page.evaluate(`window.announced = 0
+await t.test(
+  "the charts follow the load, and only changes of the service's state are announced to screen readers",
+  { skip },
+  async (t) => {
+    const watched = await openPage()
+    const { page } = watched
+    await page.evaluate(`window.announced = 0
     new MutationObserver(() => window.announced++).observe(document.querySelector('[role=status]'),
       { subtree: true, childList: true, characterData: true, attributes: true })`)
-  await until('no request', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
-  const before = await pixelsOf(page, 'Commit time', 1)
+    await until('no request', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
+    const before = await pixelsOf(page, 'Commit time', 1)
 
-  const { end } = load()
-  for (const name of ['2xx', '4xx'])
-    await until(name, async () => (await figure(page, 'Requests', name)) >= 10 || undefined)
-  t.equal(await shown(page, 'Requests', '5xx'), '0/s')
-  for (const [title, of] of [
-    ['Latency', 'responses'],
-    ['Commit time', 'commits'],
-  ] as const) {
-    for (const name of [`median (p50) of ${of}`, `p99 of ${of}`]) {
-      t.match(await shown(page, title, name), /^(< )?[\d.]+ (µs|ms)$/, `${title}, ${name}`)
+    const { end } = load()
+    for (const name of ['2xx', '4xx'])
+      await until(name, async () => (await figure(page, 'Requests', name)) >= 10 || undefined)
+    t.equal(await shown(page, 'Requests', '5xx'), '0/s')
+    for (const [title, of] of [
+      ['Latency', 'responses'],
+      ['Commit time', 'commits'],
+    ] as const) {
+      for (const name of [`median (p50) of ${of}`, `p99 of ${of}`]) {
+        t.match(await shown(page, title, name), /^(< )?[\d.]+ (µs|ms)$/, `${title}, ${name}`)
+      }
     }
-  }
-  t.ok((await figure(page, 'Writes per commit', 'writes')) >= 1)
-  t.ok((await figure(page, 'Connections', 'open')) >= 4)
-  t.match(await shown(page, 'Connections', 'limit'), /^[\d,]+$/)
-  await until('a line', async () => (await pixelsOf(page, 'Commit time', 1)) > before || undefined)
+    t.ok((await figure(page, 'Writes per commit', 'writes')) >= 1)
+    t.ok((await figure(page, 'Connections', 'open')) >= 4)
+    t.match(await shown(page, 'Connections', 'limit'), /^[\d,]+$/)
+    await until('a line', async () => (await pixelsOf(page, 'Commit time', 1)) > before || undefined)
 
-  const box = await panel(page, 'Requests').locator('canvas').boundingBox()
-  await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) - 40, (box?.y ?? 0) + 40)
-  await panel(page, 'Memory')
-    .getByText(/^at \d\d:\d\d:\d\d$/)
-    .waitFor()
-  t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), charts, 'every chart shows the same moment')
-  await page.mouse.move(1, 1)
-  await panel(page, 'Memory').getByText('resident, total of all').waitFor()
+    const box = await panel(page, 'Requests').locator('canvas').boundingBox()
+    await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) - 40, (box?.y ?? 0) + 40)
+    await panel(page, 'Memory')
+      .getByText(/^at \d\d:\d\d:\d\d$/)
+      .waitFor()
+    t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), charts, 'every chart shows the same moment')
+    await page.mouse.move(1, 1)
+    await panel(page, 'Memory').getByText('resident, total of all').waitFor()
 
-  await end()
-  await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
-  t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
-  isClean(t, watched)
-})
+    await end()
+    await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
+    t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
+    isClean(t, watched)
+  },
+)
 
-await t.test('kept moments can be selected by keyboard and saved as CSV', { skip }, async (t) => {
+await t.test('the samples in the charts can be selected by keyboard and saved as CSV', { skip }, async (t) => {
   const state = async () => (await (await fetch(`${server.adminUrl}/console/state`)).json()) as ConsoleState
   const kept = async () => (await state()).moments.length
   const before = await kept()
@@ -258,7 +262,7 @@ await t.test('kept moments can be selected by keyboard and saved as CSV', { skip
   isClean(t, watched)
 })
 
-await t.test('the tables of keys and rejections show names only as text', { skip }, async (t) => {
+await t.test('the tables of keys and rejections show names as plain text', { skip }, async (t) => {
   const watched = await openPage()
   const { page } = watched
   const rowsOf = (title: string) => panel(page, title).locator('tbody tr').allInnerTexts()
@@ -282,7 +286,7 @@ await t.test('the tables of keys and rejections show names only as text', { skip
   isClean(t, watched)
 })
 
-await t.test('the page shows the rest if charts or responses fail', { skip }, async (t) => {
+await t.test('if charts or responses fail, the page shows everything else', { skip }, async (t) => {
   const page = await (await browser.newContext()).newPage()
   await page.addInitScript(`HTMLCanvasElement.prototype.getContext = () => { throw new Error('no canvas') }`)
   await page.goto(`${server.adminUrl}/`)

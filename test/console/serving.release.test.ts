@@ -86,7 +86,7 @@ const server = await startServer(t, { workers: 1, dataDir: join(directory, 'plai
 const below = await startServer(t, { workers: 2, dataDir: join(directory, 'below'), flags: ['--base-path', '/x/y'] })
 const without = await startServer(t, { dataDir: join(directory, 'without'), flags: ['--no-console'] })
 
-await t.test('both pages are small, compressed, cacheable and under a strict policy', async (t) => {
+await t.test('both pages are small, compressed and cacheable, and have a strict content security policy', async (t) => {
   await checkPage(t, 'topics', `${server.url}/console`)
   await checkPage(t, 'service', `${server.adminUrl}/`)
   for (const [path, status] of [
@@ -112,7 +112,7 @@ await t.test('the Topics page is served below the base path', async (t) => {
 
 const key = (token: string) => get(`${server.url}/console/key`, { authorization: `Apikey ${token}` })
 
-await t.test('a key can read its permissions, within its rate', async (t) => {
+await t.test('a key can read its own permissions, but no faster than its rate allows', async (t) => {
   const limited = await server.addKey('limited', { allow: ['fetch', 'set'], under: ['a/b', 'c'] })
   const { status, headers, bytes } = await key(limited)
   t.equal(status, 200)
@@ -136,7 +136,7 @@ await t.test('a key can read its permissions, within its rate', async (t) => {
   t.match(refused, { status: 429, headers: { 'retry-after': '1' }, bytes: /"code":"too_many_requests"/ })
 })
 
-await t.test('the Service page gets its figures and the address of the Topics page', async (t) => {
+await t.test('the Service page can read its figures and the address of the Topics page', async (t) => {
   const { status, headers, bytes } = await get(`${below.adminUrl}/console/state`)
   t.match({ status, headers }, { status: 200, headers: { 'content-type': 'application/json' } })
   const port = Number(new URL(below.url).port)
@@ -149,7 +149,7 @@ await t.test('the Service page gets its figures and the address of the Topics pa
   })
 })
 
-await t.test("the console's paths are unknown if the console is off", async (t) => {
+await t.test("the console's paths return 404 if the console is off", async (t) => {
   for (const path of ['/console', '/console/', '/console/key']) {
     t.match(await get(without.url + path), { status: 404, bytes: /unknown_route/ }, path)
   }

@@ -17,7 +17,7 @@ import { runCommand } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
 
-await t.test('the page distinguishes a missing topic from one that the key may not fetch', { skip }, async (t) => {
+await t.test('the page distinguishes a missing topic from a topic that the key may not fetch', { skip }, async (t) => {
   for (const path of ['plant/3/a', 'v/digits']) await addTopic(server, path, '1')
   const within = await server.addKey('within', { under: ['plant/3'] })
   const { page } = await openConsole(browser, server, within)
@@ -36,7 +36,7 @@ await t.test('the page distinguishes a missing topic from one that the key may n
   t.pass('a branch can be selected')
 })
 
-await t.test('a branch is a table of its children with their values', { skip }, async (t) => {
+await t.test('a branch is shown as a table of its children and their values', { skip }, async (t) => {
   for (let i = 1; i <= 12; i++) await addTopic(server, `plant/sensor-${i}`, String(100 - i))
   await addTopic(server, 'plant/sensor-2/deep', '"<b>"')
   for (let i = 0; i < 120; i++) await addTopic(server, `many/n-${i}/x`, '1')
@@ -115,7 +115,7 @@ await t.test('selected rows are removed together', { skip }, async (t) => {
   t.equal(commands.match(/^curl -sS /gm)?.length, 2, 'one command per selector')
 })
 
-await t.test('the dialog of a topic writes nothing if nothing would change', { skip }, async (t) => {
+await t.test('the dialogs for a topic write nothing if nothing would change', { skip }, async (t) => {
   for (const path of ['d/taken', 'd/old/deep']) await addTopic(server, path, '1')
   await addTopic(server, 'd/old', '""', ',"type":"string","properties":{"X":"y"}')
   const { page } = await openConsole(browser, server)
@@ -146,7 +146,7 @@ await t.test('the dialog of a topic writes nothing if nothing would change', { s
   )
 })
 
-await t.test('names of deep levels stay within the tree', { skip }, async (t) => {
+await t.test('the names of deeply nested topics stay within the tree panel', { skip }, async (t) => {
   const path = `${'d/'.repeat(60)}end`
   await addTopic(server, path, '1')
   const { page } = await openConsole(browser, server)
@@ -221,7 +221,7 @@ await t.test('the root shows an overview of the topics and the latest changes', 
   isClean(t, server, watched)
 })
 
-await t.test('a restricted key starts at the subtrees it may fetch', { skip }, async (t) => {
+await t.test('the page starts at the subtrees that a restricted key may fetch', { skip }, async (t) => {
   for (const path of ['a/b/c/1', 'a/b/c/2', 'a/x', 'z/y/1']) await addTopic(server, path, '1')
   const one = await server.addKey('one', { under: ['a/b/c'] })
   const two = await server.addKey('two', { under: ['a/b/c', 'z/y'] })
@@ -245,7 +245,7 @@ await t.test('a restricted key starts at the subtrees it may fetch', { skip }, a
   t.equal(await empty.page.locator('#topic-path').textContent(), 'not/yet')
 })
 
-await t.test('a page of matches keeps its position after a failure and after "back"', { skip }, async (t) => {
+await t.test('a page of matches keeps its position after a failed request and after "back"', { skip }, async (t) => {
   for (let i = 0; i < 30; i++) await addTopic(server, `s/${String(i).padStart(2, '0')}`, String(i))
   const { page } = await openConsole(browser, server)
   await goTo(page, '#?%3Fs%2F.*')
@@ -312,7 +312,7 @@ await t.test('the tree shows the path to a topic beyond the listed children', { 
   isClean(t, server, watched)
 })
 
-await t.test('an unsaved edit is listed, and can recreate its removed topic', { skip }, async (t) => {
+await t.test('an unsaved edit is listed, and can recreate the topic if it was removed', { skip }, async (t) => {
   const more = ',"type":"string","properties":{"REMOVAL":"when no updates for 1h","lines":"a = 1\\n b"}'
   for (const path of ['left/1', 'left/2']) await addTopic(server, path, '"1"', more)
   const { page } = await openConsole(browser, server)
@@ -348,7 +348,7 @@ await t.test('JSON is edited with one member per line, and stored without white 
   t.match((await server.post('fetch', { path: 'f' })).text, '"value":{"a":1.60,"s":"x  \\" y"}}')
 })
 
-await t.test('a search finds words in any order and case, and shows its selector', { skip }, async (t) => {
+await t.test('a search finds words in any order and case, and shows the selector that it uses', { skip }, async (t) => {
   for (const path of ['Plant/7/temp', 'plant/8/TEMP.max', 'plant/8/door', 'a+b/x']) await addTopic(server, path, '1')
   await server.post('add', { path: 'plant/9/temp', type: 'string' })
   const watched = await openConsole(browser, server)
@@ -448,38 +448,42 @@ await t.test('a download of all matches can be imported', { skip }, async (t) =>
   isClean(t, server, watched)
 })
 
-await t.test('wildcards of MQTT, globs and LIKE are explained if they match nothing', { skip }, async (t) => {
-  for (const path of ['plant', 'plant/7/temp', 'odd/#']) await addTopic(server, path, '1')
-  const watched = await openConsole(browser, server)
-  const { page } = watched
-  const proposal = page.getByText('Wildcards are written differently in a selector.')
-  for (const [selector, meant, first] of [
-    ['plant/#', '?plant//', 'plant'],
-    ['plant/+/temp', '?plant/.*/temp', 'plant/7/temp'],
-    ['plant/*/*', '?plant/.*/.*', 'plant/7/temp'],
-    // The service rejects these two.
-    ['#', '?.*//', 'odd/#'],
-    ['%temp', '*.*temp', 'plant/7/temp'],
-  ] as const) {
-    await page.locator('#words').fill(selector)
-    await page.getByRole('button', { name: 'Find', exact: true }).click()
+await t.test(
+  'a search with wildcards of MQTT, globs or LIKE that matches nothing shows an explanation',
+  { skip },
+  async (t) => {
+    for (const path of ['plant', 'plant/7/temp', 'odd/#']) await addTopic(server, path, '1')
+    const watched = await openConsole(browser, server)
+    const { page } = watched
+    const proposal = page.getByText('Wildcards are written differently in a selector.')
+    for (const [selector, meant, first] of [
+      ['plant/#', '?plant//', 'plant'],
+      ['plant/+/temp', '?plant/.*/temp', 'plant/7/temp'],
+      ['plant/*/*', '?plant/.*/.*', 'plant/7/temp'],
+      // The service rejects these two.
+      ['#', '?.*//', 'odd/#'],
+      ['%temp', '*.*temp', 'plant/7/temp'],
+    ] as const) {
+      await page.locator('#words').fill(selector)
+      await page.getByRole('button', { name: 'Find', exact: true }).click()
+      await proposal.waitFor()
+      await proposal.getByRole('link', { name: meant, exact: true }).click()
+      await page.locator('.topics a').first().waitFor()
+      t.equal(await page.locator('.topics a').first().textContent(), first, selector)
+      t.equal(await page.locator('#words').inputValue(), meant, 'the box shows the selector')
+      t.equal(await proposal.count(), 0)
+    }
+    for (const [selector, text] of [
+      ['odd/#', '1–1 of 1'],
+      ['plant/none', 'No topic matches.'],
+    ] as const) {
+      await goTo(page, `#?${encodeURIComponent(selector)}`)
+      await page.getByText(text).waitFor()
+      t.equal(await proposal.count(), 0, `${selector} needs no explanation`)
+    }
+    await goTo(page, '#?plant%2F%2B')
     await proposal.waitFor()
-    await proposal.getByRole('link', { name: meant, exact: true }).click()
-    await page.locator('.topics a').first().waitFor()
-    t.equal(await page.locator('.topics a').first().textContent(), first, selector)
-    t.equal(await page.locator('#words').inputValue(), meant, 'the box shows the selector')
-    t.equal(await proposal.count(), 0)
-  }
-  for (const [selector, text] of [
-    ['odd/#', '1–1 of 1'],
-    ['plant/none', 'No topic matches.'],
-  ] as const) {
-    await goTo(page, `#?${encodeURIComponent(selector)}`)
-    await page.getByText(text).waitFor()
-    t.equal(await proposal.count(), 0, `${selector} needs no explanation`)
-  }
-  await goTo(page, '#?plant%2F%2B')
-  await proposal.waitFor()
-  await checkAccessibility(t, page, 'a proposal')
-  isClean(t, server, watched)
-})
+    await checkAccessibility(t, page, 'a proposal')
+    isClean(t, server, watched)
+  },
+)

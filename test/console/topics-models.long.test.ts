@@ -11,7 +11,7 @@ import { formattedOf, topicsText, valueIn, visible } from '../../dist/console/to
 import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
 
-t.test('plain words become a selector for the paths that contain all of them', (t) => {
+t.test('plain words become a selector for the paths that contain all the words', (t) => {
   const isFound = (words: string, path: string): boolean =>
     planned(selectorOfWords(words) ?? '').matcher?.(path, endlessSlice) !== false
   for (const [words, path, is] of [
@@ -39,7 +39,7 @@ t.test('plain words become a selector for the paths that contain all of them', (
   t.end()
 })
 
-t.test('a file of matches ends at 100,000 topics, without its final line', async (t) => {
+t.test('a download of matches stops at 100,000 topics, without the final line of a complete export', async (t) => {
   const client = {
     walk: async function* () {
       while (true) yield { path: 'a', type: 'json', properties: {}, text: '1' }
@@ -51,7 +51,7 @@ t.test('a file of matches ends at 100,000 topics, without its final line', async
   t.notMatch(lines.at(-1), /"end"/)
 })
 
-t.test('a page links to the other page if this browser can reach it', (t) => {
+t.test('each page links to the other page if the browser can reach it', (t) => {
   const at = (host: string) => ({ scheme: 'http' as const, host, port: 1, path: '/x' })
   for (const [host, own, url] of [
     ['127.0.0.1', 'localhost', 'http://127.0.0.1:1/x'],
@@ -68,7 +68,7 @@ t.test('a page links to the other page if this browser can reach it', (t) => {
   t.end()
 })
 
-t.test('a formatted value has every character of the value', (t) => {
+t.test('a formatted value contains every character of the original value', (t) => {
   for (const text of [
     '{"a":1.50,"a":[],"b":{},"c":[1,[2,{"d":"x, {y}: [z]"}]],"e":"\\"\\\\"}',
     '1e999',
@@ -102,7 +102,7 @@ t.test('an edited value loses only the white space between its tokens', (t) => {
   t.end()
 })
 
-t.test('names show invisible characters', (t) => {
+t.test('invisible characters in names are shown', (t) => {
   t.equal(visible('a\u202eb\u0000\u2028\u00ad'), 'a⟨U+202E⟩b⟨U+0000⟩⟨U+2028⟩⟨U+00AD⟩')
   t.equal(visible('  a b '), '␣␣a b␣')
   for (const plain of ['é', '👩‍🚀', 'می‌خواهم', 'a b']) t.equal(visible(plain), plain)
@@ -129,7 +129,7 @@ t.test('a time includes its date unless it is today', (t) => {
   t.end()
 })
 
-t.test('the values below a newly shown topic are followed immediately, later ones once a second', (t) => {
+t.test('the first value below a newly shown topic is followed immediately, later values once a second', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   let nowMs = 0

@@ -26,7 +26,7 @@ const options: ts.CompilerOptions = {
   noEmit: true,
 }
 
-t.test('the examples of docs/javascript-client.md print the output shown below them', async (t) => {
+t.test('the examples in docs/javascript-client.md print the output shown below them', async (t) => {
   const server = await startServer(t)
   const page = readDocument('docs/javascript-client.md')
   const examples = examplesOf(page, 'ts')

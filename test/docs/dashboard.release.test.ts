@@ -21,7 +21,7 @@ t.test('the table of metrics lists exactly the metrics that a running service re
   t.strictSame([...types.keys()].sort(), withoutTls.sort())
 })
 
-t.test('the panels use every metric but one, and no unknown metric', async (t) => {
+t.test('the panels use all metrics except one, and no unknown metric', async (t) => {
   const inPanels = new Set(queries.flatMap(metricsIn))
   t.strictSame([...inPanels].sort(), [...metricNames].filter((name) => name !== notShown).sort())
 })

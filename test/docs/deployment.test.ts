@@ -39,7 +39,7 @@ t.test('compose.yaml agrees with the image and the settings', async (t) => {
   t.match(health, `/dev/tcp/127.0.0.1/${defaultOf('admin-port')} `)
 })
 
-t.test('the pod of docs/kubernetes.md agrees with the image and the settings', async (t) => {
+t.test('the pod in docs/kubernetes.md agrees with the image and the settings', async (t) => {
   const { spec } = kubernetesManifests().set.spec.template
   const [container] = spec.containers
   const environment = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
@@ -63,7 +63,7 @@ t.test('the pod of docs/kubernetes.md agrees with the image and the settings', a
   t.strictSame(container.readinessProbe.httpGet, { path: '/readyz', port })
 })
 
-t.test('the manifests of docs/kubernetes.md refer to each other correctly', async (t) => {
+t.test('the manifests in docs/kubernetes.md refer to each other correctly', async (t) => {
   const { service, set } = kubernetesManifests()
   const { template, selector, volumeClaimTemplates, serviceName, replicas } = set.spec
   const [container] = template.spec.containers

@@ -61,7 +61,7 @@ async function run(examples: readonly Example[]): Promise<readonly string[]> {
 for (const name of documents) {
   const examples = examplesOf(readDocument(name))
   if (examples.length === 0) continue
-  t.test(`the examples of ${name} print the output shown below them`, async (t) => {
+  t.test(`the examples in ${name} print the output shown below them`, async (t) => {
     const printed = await run(examples)
     for (const [index, { line, answer }] of examples.entries()) {
       if (answer !== undefined) t.equal(printed[index]?.replace(/\n$/, ''), answer, `${name}:${line}`)
@@ -77,7 +77,7 @@ function linkedFrom(name: string): readonly string[] {
   return linksOf(readDocument(name)).map((target) => targetOf(name, target).file)
 }
 
-t.test('README.md is short and links to the packaged documents; CONTRIBUTING.md links to all others', async (t) => {
+t.test('README.md is short and links to the packaged documents, and CONTRIBUTING.md links to all others', async (t) => {
   const words = readDocument('README.md').split(/\s+/).filter(Boolean).length
   t.ok(words <= readMeWordsMax, `${words} words; the limit is ${readMeWordsMax}`)
   const unlinked = (from: string, isPacked: boolean): readonly string[] =>
@@ -121,7 +121,7 @@ t.test('selectors match as documented in docs/selectors.md', async (t) => {
   }
 })
 
-t.test('the table of docs/settings.md is up to date', async (t) => {
+t.test('the table in docs/settings.md is up to date', async (t) => {
   const page = readDocument(settingsPage)
   t.equal(withTable(page), page, '"npm run docs:settings" updates the table')
 })

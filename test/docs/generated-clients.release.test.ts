@@ -75,7 +75,7 @@ function compile(folder: string, names: readonly string[]): readonly string[] {
   )
 }
 
-t.test('the commands of docs/api.md generate clients, and the programs print the output shown', async (t) => {
+t.test('the commands in docs/api.md generate clients, and the programs print the output shown', async (t) => {
   t.equal(programs.length, 2)
   t.strictSame(new Set(requests.map(({ route }) => route)), new Set(Object.keys(functions)), 'each route is shown')
   const server = await startServer(t)

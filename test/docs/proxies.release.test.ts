@@ -167,12 +167,12 @@ for (const name of proxyNames) {
   const options = { skip: proxyMissing(name), timeout: hangMs }
 
   // A smoke test in the long half uses this name (support/test-files.ts).
-  await t.test(`${name} passes pages, bodies, uploads and streams`, options, async (t) => {
+  await t.test(`${name} passes on pages, bodies, uploads and streams`, options, async (t) => {
     const server = await startServer(t)
     const proxy = await startProxy(t, name, server)
     const { url } = proxy
 
-    await t.test('every page passes, and is compressed if the client accepts it', async (t) => {
+    await t.test('every page passes the proxy, and is compressed if the client accepts gzip', async (t) => {
       t.equal((await proxy.page('/healthz')).body.toString(), '{"status":"serving"}')
       t.equal((await proxy.page('/console')).status, 200)
       const { headers, body } = await proxy.page('/openapi.json', { 'accept-encoding': 'gzip' })
@@ -181,7 +181,7 @@ for (const name of proxyNames) {
       t.equal(servers[0]?.url, url, 'the description names the address of the proxy')
     })
 
-    await t.test('a body of the maximum size passes, and a larger one does not', async (t) => {
+    await t.test('a body of the maximum size passes the proxy, and a larger body does not', async (t) => {
       const sends = async (value: string): Promise<number> =>
         (await send(proxy.agent(), `${url}/topics/addAndSet`, server.token, { path: 'large', value })).status
       const value = 'x'.repeat(1_048_576 - JSON.stringify({ path: 'large', value: '' }).length)
@@ -191,7 +191,7 @@ for (const name of proxyNames) {
     })
 
     for (const isChunked of [true, false]) {
-      await t.test(`an upload passes ${isChunked ? 'in chunks' : 'with a length'}`, async (t) => {
+      await t.test(`an upload passes the proxy ${isChunked ? 'in chunks' : 'with a length'}`, async (t) => {
         const { bytes, end } = await uploadInParts(server, proxy, passesProgress, isChunked)
         t.match(end, { durable: lineCount / 2, refused: lineCount / 2 })
         t.match(end, passesProgress ? { done: true } : { status: 400, code: 'upload_refused' })
@@ -199,7 +199,7 @@ for (const name of proxyNames) {
       })
     }
 
-    await t.test('a stream passes event by event, and a poll waits', async (t) => {
+    await t.test('a stream passes the proxy event by event, and a poll waits for a change', async (t) => {
       const stream = await ChangesStream.open({ url, token: server.token, agent: proxy.agent() }, { selector: '*s//' })
       t.equal(
         stream.response.headers['content-encoding'],
@@ -227,7 +227,7 @@ for (const name of proxyNames) {
 
     // Caddy loses lines of an upload whose client asks for progress, as documented.
     if (passesProgress) {
-      await t.test('a drain ends an upload with a reason and with counts', async (t) => {
+      await t.test('a drain ends an upload with a response that has the reason and the counts', async (t) => {
         const { code, durable = 0, refused = 0 } = (await reloadDuringUpload(server, proxy)) ?? {}
         t.equal(code, 'draining')
         const done = durable + refused
@@ -254,7 +254,7 @@ for (const name of proxyNames) {
       for (const failure of failures) t.match(failure, afterLoss)
     })
 
-    await t.test('requests to a killed worker fail as documented', { timeout: hangMs }, async (t) => {
+    await t.test('requests to a killed worker fail in the documented way', { timeout: hangMs }, async (t) => {
       let { answered, failures } = await killUnderLoad(server, proxy)
       for (let kills = 1; failures.length === 0 && kills < killsMax; kills++)
         ({ answered, failures } = await killUnderLoad(server, proxy))

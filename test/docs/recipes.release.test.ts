@@ -115,7 +115,7 @@ function startPython(t: Test, url: string, token: string): Publisher {
 }
 
 t.test('the Python program stores values reliably', { skip: missing('python3', '--version') }, async (t) => {
-  await t.test('no value is lost, and the program holds at most a queue and a batch, in an outage', async (t) => {
+  await t.test('in an outage, no value is lost, and the program holds at most one queue and one batch', async (t) => {
     const service = await Restartable.start(t, { workers: 2 })
     const publisher = startPython(t, service.front.url, service.server.token)
     publisher.write(lines(0, 1000))
@@ -152,7 +152,7 @@ t.test('the Python program stores values reliably', { skip: missing('python3', '
   })
 })
 
-t.test("Telegraf's template produces a batch", { skip: missing('go', 'version') }, async (t) => {
+t.test('the template for Telegraf produces a valid batch', { skip: missing('go', 'version') }, async (t) => {
   const server = await startServer(t)
   const { url, template, headers } = telegrafOutput(server.token, server.url)
   const go = spawnSync('go', ['run', join(root, 'test/support/clients/telegraf-template.go')], {
@@ -178,51 +178,58 @@ t.test("Telegraf's template produces a batch", { skip: missing('go', 'version') 
 
 const whyNoSyslog = missing('sh', '-c', 'syslog-ng --version && ls /usr/lib/syslog-ng/*/libhttp.so')
 
-t.test('syslog-ng keeps lines while the service is down, and counts dropped ones', { skip: whyNoSyslog }, async (t) => {
-  const service = await Restartable.start(t)
-  const { post, token } = service.server
-  const [recipe = ''] = recipeBlocks('syslog-ng', 'text', service.front.url)
-  const config = `@version: 3.35\nsource s_src { stdin(); };\n${recipe.replace('time-reopen(5)', 'time-reopen(1)')}`
-  writeFileSync(join(t.testdirName, 'syslog-ng.conf'), config)
-  const files = ['-f', 'syslog-ng.conf', '-R', 'persist', '-c', 'control', '-p', 'pid']
-  const command = ['syslog-ng', '-F', '-e', '--no-caps', ...files] as const
-  const publisher = Publisher.start(t, command, { TOPICD_KEY: token })
-  const line = (program: string, text: string): string => `<13>Nov 28 19:20:01 host ${program}[1]: ${text}`
-  const shown = (text: string): Promise<string> =>
-    until(`${text} is stored`, async () => {
-      const page = await service.server.post('fetch', { selector: '?syslog/' })
-      const { results } = JSON.parse(page.text) as { results: { path: string; value: { message: string } }[] }
-      return results.find(({ value }) => value.message === text)?.path
-    })
-  const counted = (name: string): string | undefined => {
-    const { stdout } = spawnSync('syslog-ng-ctl', ['stats', '-c', 'control'], { cwd: t.testdirName, encoding: 'utf8' })
-    return new RegExp(`^dst\\.http;.*;${name};(\\d+)$`, 'm').exec(stdout)?.[1]
-  }
+t.test(
+  'syslog-ng keeps lines while the service is down, and counts the lines that it drops',
+  { skip: whyNoSyslog },
+  async (t) => {
+    const service = await Restartable.start(t)
+    const { post, token } = service.server
+    const [recipe = ''] = recipeBlocks('syslog-ng', 'text', service.front.url)
+    const config = `@version: 3.35\nsource s_src { stdin(); };\n${recipe.replace('time-reopen(5)', 'time-reopen(1)')}`
+    writeFileSync(join(t.testdirName, 'syslog-ng.conf'), config)
+    const files = ['-f', 'syslog-ng.conf', '-R', 'persist', '-c', 'control', '-p', 'pid']
+    const command = ['syslog-ng', '-F', '-e', '--no-caps', ...files] as const
+    const publisher = Publisher.start(t, command, { TOPICD_KEY: token })
+    const line = (program: string, text: string): string => `<13>Nov 28 19:20:01 host ${program}[1]: ${text}`
+    const shown = (text: string): Promise<string> =>
+      until(`${text} is stored`, async () => {
+        const page = await service.server.post('fetch', { selector: '?syslog/' })
+        const { results } = JSON.parse(page.text) as { results: { path: string; value: { message: string } }[] }
+        return results.find(({ value }) => value.message === text)?.path
+      })
+    const counted = (name: string): string | undefined => {
+      const { stdout } = spawnSync('syslog-ng-ctl', ['stats', '-c', 'control'], {
+        cwd: t.testdirName,
+        encoding: 'utf8',
+      })
+      return new RegExp(`^dst\\.http;.*;${name};(\\d+)$`, 'm').exec(stdout)?.[1]
+    }
 
-  publisher.write([line('/usr/sbin/cron', 'a "quoted" \\ é line')])
-  t.match(await shown('a "quoted" \\ é line'), /^syslog\/[^/]+\/_usr_sbin_cron$/, 'any characters')
-  publisher.write(['<13>Nov 28 19:20:01 host : of no program'])
-  const path = await shown('of no program')
-  t.match(path, /\/unknown$/)
+    publisher.write([line('/usr/sbin/cron', 'a "quoted" \\ é line')])
+    t.match(await shown('a "quoted" \\ é line'), /^syslog\/[^/]+\/_usr_sbin_cron$/, 'any characters')
+    publisher.write(['<13>Nov 28 19:20:01 host : of no program'])
+    const path = await shown('of no program')
+    t.match(path, /\/unknown$/)
 
-  await post('addAndSet', { path: path.replace(/[^/]+$/, 'refused'), type: 'string', value: 'of another type' })
-  publisher.write([line('refused', 'x'), line('kept', 'alongside a rejected line')])
-  await publisher.reports(/handled by response_action; action='drop'.*status_code='400'/)
-  await shown('alongside a rejected line')
-  publisher.write([line('kept', 'later')])
-  await shown('later')
-  await until(
-    'the lines are counted',
-    async () => (counted('dropped') === '2' && counted('written') === '3') || undefined,
-  )
-  t.pass('a batch with a rejected line was dropped, and three lines were written')
+    await post('addAndSet', { path: path.replace(/[^/]+$/, 'refused'), type: 'string', value: 'of another type' })
+    publisher.write([line('refused', 'x'), line('kept', 'alongside a rejected line')])
+    await publisher.reports(/handled by response_action; action='drop'.*status_code='400'/)
+    await shown('alongside a rejected line')
+    publisher.write([line('kept', 'later')])
+    await shown('later')
+    await until(
+      'the lines are counted',
+      async () => (counted('dropped') === '2' && counted('written') === '3') || undefined,
+    )
+    t.pass('a batch with a rejected line was dropped, and three lines were written')
 
-  await service.stop()
-  publisher.write([line('kept', 'while the service was down')])
-  await publisher.reports(/error sending HTTP request|disconnected while preparing messages/i)
-  await service.startAgain()
-  await shown('while the service was down')
-})
+    await service.stop()
+    publisher.write([line('kept', 'while the service was down')])
+    await publisher.reports(/error sending HTTP request|disconnected while preparing messages/i)
+    await service.startAgain()
+    await shown('while the service was down')
+  },
+)
 
 /** The flow, whose requests the test sends in place of Node-RED. */
 class SentFlow {
@@ -270,7 +277,7 @@ t.test("Node-RED's flow stores values reliably", async (t) => {
   const server = await startServer(t)
   const start = (): SentFlow => new SentFlow(server.url, server.token)
 
-  t.test('the flow sends a value immediately, and later values as one batch', async (t) => {
+  t.test('the flow sends the first value immediately, and the values that follow it in batches', async (t) => {
     const { queue, request } = nodeRedFlow()
     t.strictSame([queue.wires, request.wires], [[[request.id]], [[queue.id]]], "the flow's two nodes feed each other")
     const flow = start()
@@ -298,7 +305,7 @@ t.test("Node-RED's flow stores values reliably", async (t) => {
     await stored(server, 'repeated')
   })
 
-  t.test('the flow drops and reports a rejected value', async (t) => {
+  t.test('the flow reports a rejected value and drops it', async (t) => {
     const flow = start()
     const values = [1, 2, 3].map((value) => ({ path: `refused/${value}`, value }))
     flow.publish([{ path: 'first', value: 0 }, ...values.slice(0, 1), { path: 'a//b', value: 0 }, ...values.slice(1)])
@@ -313,7 +320,7 @@ t.test("Node-RED's flow stores values reliably", async (t) => {
     for (let i = 0; i < 2; i++) t.equal((await flow.exchange()).status, 200, 'a batch stays within the limit of a body')
   })
 
-  t.test('the flow keeps its queue across a deployment, and ignores an earlier response', async (t) => {
+  t.test('the flow keeps its queue across a deployment, and ignores the response to an earlier request', async (t) => {
     const flow = start()
     flow.publish(numbered(0, 2))
     const [lost] = flow.node.sent.splice(0)
@@ -327,7 +334,7 @@ t.test("Node-RED's flow stores values reliably", async (t) => {
     await storesNumbers(t, server, 4)
   })
 
-  t.test('the flow drops the oldest value when 10,000 wait', async (t) => {
+  t.test('the flow drops the oldest value when 10,000 values are queued', async (t) => {
     const flow = start()
     flow.publish(Array.from({ length: 10_003 }, (_, i) => ({ path: 'many', value: i })))
     t.equal(flow.node.warnings.length, 2)

@@ -77,7 +77,7 @@ t.test('docs/limits.md lists the limits of selectors and patterns', (t) => {
   t.end()
 })
 
-t.test('a proof appends its row to the results of docs/maintainers/verification.md', (t) => {
+t.test('a proof appends its row to the results in docs/maintainers/verification.md', (t) => {
   const page = read('maintainers/verification.md')
   const row = '| kills | $& | passed |\n'
   const [results = '', ...added] = withRow(page, ['kills', '$&', 'passed']).split(row)
@@ -86,7 +86,7 @@ t.test('a proof appends its row to the results of docs/maintainers/verification.
   t.end()
 })
 
-t.test("CONTRIBUTING.md's example of TAP_GREP chooses a test of its file", (t) => {
+t.test('the example of TAP_GREP in CONTRIBUTING.md selects a test of the file that it runs', (t) => {
   const [, file = '', name = ''] =
     read('../CONTRIBUTING.md').match(/dist-test\/(\S+)\.js`[^`]+`TAP_GREP='\/(.+?)\/'/) ?? []
   t.match(read(`../test/${file}.ts`), new RegExp(`t\\.test\\('[^']*${name}`))

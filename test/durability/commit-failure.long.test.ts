@@ -16,7 +16,7 @@ const exitCommitFailed = 20
 
 const writerOf = (server: Server): Promise<number> => until('a writer runs', async () => server.writerPid())
 
-t.test('the next writer commits the writes that a writer fails to commit', { skip: whyNoStrace() }, async (t) => {
+t.test('the next writer commits the writes that a writer failed to commit', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 3 })
   for (let i = 0; i < 50; i++) await server.post('addAndSet', { path: `kept/${i}`, value: i })
   const failing = await writerOf(server)
@@ -65,7 +65,7 @@ export function openEnvironment(directory, ...rest) {
 }
 `
 
-t.test('a write committed by a writer that then fails is answered as executed', async (t) => {
+t.test('a write is answered as executed if its writer fails after the commit', async (t) => {
   const program = patchedProgram(
     join(t.testdir(), 'program'),
     'store/lmdb/environment/environment.js',
@@ -136,7 +136,7 @@ export class Transaction extends SoundTransaction {
 }
 `
 
-t.test('a batch that fails half-way changes nothing', async (t) => {
+t.test('a batch that fails halfway changes nothing', async (t) => {
   const program = patchedProgram(join(t.testdir(), 'program'), 'store/lmdb/commit/transaction.js', poisoned)
   const server = await startServer(t, { program, dataDir: join(t.testdirName, 'db') })
   for (const path of ['a', 'poisoned', 'z']) await server.post('addAndSet', { path, value: 1 })

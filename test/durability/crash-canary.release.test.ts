@@ -54,7 +54,7 @@ const builds: readonly (readonly [
 for (const [what, module, replacement, seconds, faultsOf, fault] of builds) {
   t.test(`the crash test catches a build that ${what}`, async (t) => {
     const program = patchedProgram(join(t.testdir(), 'faulty'), module, replacement)
-    await t.test('the fault is found under load', async (t) => {
+    await t.test('the crash test finds the fault under load', async (t) => {
       const faults = faultsOf(await torture(t, { seconds, program }))
       t.ok(
         faults.some((found) => fault.test(found)),

@@ -51,7 +51,7 @@ const damages: Readonly<Record<string, (bytes: Buffer, offset: number) => void>>
 for (const [i, [what, damage]] of Object.entries(damages).entries()) {
   // A different page from the middle of the tree each time.
   const page = at(leaves, Math.floor((leaves.length * (i + 1)) / 4))
-  await t.test(`check, export and backup fail if page ${page} has ${what}`, async (t) => {
+  await t.test(`check, export and backup fail if page ${page} contains ${what}`, async (t) => {
     const bytes = Buffer.from(sound)
     damage(bytes, page * pageBytes)
     const data = store(`damaged-${page}`, bytes)

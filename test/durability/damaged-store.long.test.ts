@@ -206,7 +206,7 @@ await t.test('a file that lmdb cannot open safely is rejected, and the error nam
   })
 })
 
-await t.test('a service does not start on a damaged store and reports why', async (t) => {
+await t.test('a service does not start on a damaged store, and reports the damage', async (t) => {
   const store = copy((file) => truncateSync(file, 3 * pageBytes))
   const flags = ['--port', '0', '--admin-port', '0', '--host', '127.0.0.1', '--workers', '1']
   const { code, stderr } = await runCommand(['serve', '--data', store, ...flags], {}, '', 60_000)
@@ -215,7 +215,7 @@ await t.test('a service does not start on a damaged store and reports why', asyn
   t.match(stderr, /topics\/data\.mdb is (truncated|damaged)/)
 })
 
-await t.test('the error for a file that the process may not use names its owner and mode', async (t) => {
+await t.test("the error for a file that the process may not use names the file's owner and mode", async (t) => {
   const nobody = 65_534
   const isRoot = process.getuid?.() === 0
   for (const name of ['lock.mdb', 'data.mdb']) {
@@ -243,7 +243,7 @@ await t.test('the error for a file that the process may not use names its owner 
   }
 })
 
-await t.test('a sound file that ends before its last page is accepted', async (t) => {
+await t.test('an intact file that ends before its last allocated page is accepted', async (t) => {
   const store = join(directory, 'short')
   const { root, meta: table } = openEnvironment(store)
   // Pages that are allocated at the end of the file and freed again in the same commit are never written. The commit may or may not need
@@ -269,7 +269,7 @@ await t.test('a sound file that ends before its last page is accepted', async (t
   t.throws(() => examine(dataFile(store)), { message: /is (truncated|damaged)/ }, 'one page less is rejected')
 })
 
-await t.test('a meta page with torn content is accepted, because LMDB uses the other one', (t) => {
+await t.test('a meta page with torn content is accepted, because LMDB uses the other meta page', (t) => {
   const store = copy((file) => {
     const older = latestMeta(file) === 0 ? pageBytes : 0
     overwrite(file, older + meta.mainRoot, word(2n ** 40n))

@@ -8,7 +8,7 @@ import { startServer, until } from '../support/service/server.js'
 
 const slowMs = 800
 
-t.test('a write is answered and visible only after it is on disk', { skip: whyNoStrace() }, async (t) => {
+t.test('a write is answered and visible only once it is on disk', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 3 })
   await server.post('addAndSet', { path: 'durable', value: 'old' })
   const writer = await until('the writer runs', async () => server.writerPid())

@@ -80,7 +80,7 @@ t.test('a full disk rejects only writes that add bytes, until there is room', { 
     t.match(await post('remove', { selector: '*fill/3//' }), { status: 200 }, 'a remove by selector')
   })
 
-  await t.test('writes succeed once there is room again', async (t) => {
+  await t.test('writes that add bytes succeed once there is room again', async (t) => {
     disk.resize(192 * mebibyte)
     await until(
       'a write succeeds',

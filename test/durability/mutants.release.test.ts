@@ -84,7 +84,7 @@ async function tryMutant(t: Test, mutant: Mutant): Promise<void> {
   rmSync(directory, { recursive: true })
 }
 
-t.test('each planted fault is found by its test', async (t) => {
+t.test('each planted fault is found by the test that the table names', async (t) => {
   const random = seededRandom(t)
   const picked = (): readonly Mutant[] => [...new Set(Array.from({ length: pickedCount }, () => random.pick(mutants)))]
   const named = (): Mutant => present(mutants.find(({ fault }) => fault === chosen))

@@ -233,7 +233,7 @@ export function openEnvironment(directory) {
 
 t.test('a build that does not wait for the disk loses data (control)', { skip: whyNoPowerCuts() }, async (t) => {
   const program = patchedProgram(join(t.testdir(), 'hasty'), 'store/lmdb/environment/environment.js', withoutSync)
-  await t.test('a few cuts are enough to show a loss', async (t) => {
+  await t.test('a few power cuts are enough to show a loss', async (t) => {
     const { lost, faults, acknowledged } = await cutOften(t, controlCuts, program)
     t.not(lost + faults.length, 0, `${lost} lost of ${acknowledged} writes, ${faults.length} other faults`)
     reportResults(t, { controls: 1, lostByControls: lost + faults.length })

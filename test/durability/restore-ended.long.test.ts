@@ -17,7 +17,7 @@ function fresh(name: string): string {
   return data
 }
 
-await t.test('a backup is created for the restores', async (t) => {
+await t.test('a backup is created for the restores below', async (t) => {
   const source = fresh('source')
   const lines = Array.from({ length: 10_000 }, (_, i) => `{"path":"many/${i}","value":${i}}\n`)
   t.match(await runCommand(['import', '--allow-unfinished', '--data', source], {}, lines.join('')), { code: 0 })
@@ -75,7 +75,7 @@ for (const [signal, whose, NODE_OPTIONS] of [
   ['SIGTERM', ', even if other code listens for it', `--import=${agent}`],
   ['SIGHUP', '', ''],
 ] as const) {
-  await t.test(`a restore ended by ${signal} removes its copy and dies of the signal${whose}`, async (t) => {
+  await t.test(`a restore ended by ${signal} removes its copy and exits by that signal${whose}`, async (t) => {
     const { data, child, ended } = await copying(signal, NODE_OPTIONS)
     child.kill(signal)
     t.strictSame(await ended, [null, signal])
@@ -92,7 +92,7 @@ await t.test('a store that appears during a restore is left unchanged', async (t
   t.notOk(existsSync(join(data, 'topics', 'restore.partial')))
 })
 
-await t.test('a killed restore leaves no store or the whole one', async (t) => {
+await t.test('a killed restore leaves either no store or the complete one', async (t) => {
   for (const ms of [0, 60]) {
     const { data, child, ended } = await copying(`killed-${ms}`)
     await sleep(ms)

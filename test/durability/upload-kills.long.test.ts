@@ -32,7 +32,7 @@ t.test('no line of an upload is lost or repeated when the writer is killed', asy
   t.equal(await sumOf(server), kills * linesPerWrite)
 })
 
-t.test('lines reported before a worker dies are durable', async (t) => {
+t.test('lines of an upload are durable if they were reported before a worker died', async (t) => {
   const server = await startServer(t, { workers: 2 })
   await server.post('addAndSet', { path: 'sum', value: 0 })
   let sumBefore = 0

@@ -46,7 +46,7 @@ t.test('bytesHeld counts each kept buffer until its release', (t) => {
   t.end()
 })
 
-t.test('large bodies beyond the limit are rejected, but small ones are not', (t) => {
+t.test('beyond the limit on waiting bytes, large bodies are rejected, but small ones are not', (t) => {
   const atLimit = bodiesWith(bodyBytesWaitingMax - bodyBytesSmallMax - 1)
   t.notOk(atLimit.isTooMuch(bodyBytesSmallMax + 1), 'the limit')
   t.ok(atLimit.isTooMuch(bodyBytesSmallMax + 2), 'the limit + 1')

@@ -49,7 +49,7 @@ async function start(t: Test) {
 
 const skip = whyNoBrowser()
 
-await t.test('a page of an allowed origin writes, reads and sees every error', { skip }, async (t) => {
+await t.test('a page of an allowed origin can write, read and see every error', { skip }, async (t) => {
   const { open, here } = await start(t)
   const server = await startServer(t, { flags: ['--cors-origins', here] })
   const { url, token } = server
@@ -80,7 +80,7 @@ await t.test('a page of an allowed origin writes, reads and sees every error', {
   t.equal(await ask(page, `${topics}/set`, token, '{}', 'PUT'), 'TypeError', 'a method that no route has')
 })
 
-await t.test('a page reads retry-after', { skip }, async (t) => {
+await t.test('a page can read the retry-after header', { skip }, async (t) => {
   const { open, here } = await start(t)
   // Nothing listens on that port, so the keys are unknown.
   const store = 'postgres://127.0.0.1:1/none'
@@ -89,7 +89,7 @@ await t.test('a page reads retry-after', { skip }, async (t) => {
   t.match(answer, { status: 503, text: /"code":"store_unavailable"/, retryAfter: '1' })
 })
 
-await t.test('the browser blocks a page of any other origin', { skip }, async (t) => {
+await t.test('the browser blocks requests of a page of any other origin', { skip }, async (t) => {
   const { open, here, there } = await start(t)
   const server = await startServer(t, { flags: ['--cors-origins', here] })
   const page = await open(there)

@@ -73,7 +73,7 @@ await overStores(
       }
     })
 
-    await t.test('every route accepts a chunked body', async (t) => {
+    await t.test('every route accepts a chunked request body', async (t) => {
       for (const [route, body, expected] of [
         ['add', '{"path":"r"}', '{"path":"r","created":true}'],
         ['set', '{"path":"r","value":1}', '{"path":"r"}'],
@@ -115,7 +115,7 @@ await overStores(
       t.equal((await connection.answer())?.body, '{"path":"slow","created":true}', 'one byte at a time')
     })
 
-    await t.test('bytes after a chunked body are never executed', async (t) => {
+    await t.test('bytes after a chunked body are never run as a request', async (t) => {
       const hidden = requestText('/topics/add', token, '{"path":"hidden"}')
       const body = chunk('{"path":"seen"}')
       const fetch = head(token, '/topics/fetch')
@@ -177,7 +177,7 @@ await overStores(
       gives(t, await post('remove', { path: 'large' }), '{"removed":1}', 'the first was stored')
     })
 
-    await t.test('a chunked request is rejected for its headers or its body', async (t) => {
+    await t.test('a chunked request with invalid headers or an invalid body is rejected', async (t) => {
       const body = chunk('{"path":"seen"}')
       const text = head(token).replace('application/json', 'text/plain')
       for (const [expectation, status, code, ...sent] of [
@@ -196,7 +196,7 @@ await overStores(
       t.match(connection.received, /^HTTP\/1\.1 404 [\s\S]*\r\n\r\n$/, 'HEAD has no body')
     })
 
-    await t.test('a body that never ends is cut off by its size or its silence', async (t) => {
+    await t.test('a chunked body that never ends is cut off when it is too large or silent for too long', async (t) => {
       const silent = await server.raw()
       await silent.write(`${head(token)}5\r\n{"pat`)
       const endless = await server.raw()
@@ -213,7 +213,7 @@ await overStores(
   { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
 )
 
-t.test('chunked bodies count towards the limit on all bodies', async (t) => {
+t.test('chunked bodies count towards the limit on the bytes of all bodies', async (t) => {
   const server = await startServer(t)
   const piece = chunk(`{"path":"kept","value":"${'x'.repeat(600_000)}`)
   const connections = await Promise.all(Array.from({ length: 130 }, () => server.raw()))

@@ -129,7 +129,7 @@ for (const [title, to, origins, expected] of [
   })
 }
 
-await t.test('an origin is compared as a whole, in the form that browsers send', async (t) => {
+await t.test('an origin is compared in full, in the form that browsers send', async (t) => {
   for (const other of [
     'https://app.example:443',
     'https://app.example/',
@@ -185,7 +185,7 @@ await t.test('a preflight returns 204 without a key', async (t) => {
   }
 })
 
-await t.test('a preflight is rejected like any OPTIONS unless its origin is allowed', async (t) => {
+await t.test('a preflight is rejected like any other OPTIONS request unless its origin is allowed', async (t) => {
   for (const [expectation, request, status, lines, expected] of [
     ['another origin', options('/topics/set'), 405, asks('https://other.example'), ['vary: origin']],
     ['no origin', options('/topics/set'), 405, asks('').slice(1), ['vary: origin']],
@@ -198,7 +198,7 @@ await t.test('a preflight is rejected like any OPTIONS unless its origin is allo
   }
 })
 
-await t.test('a page on the internet may call a service in a private network', async (t) => {
+await t.test('an allowed page on the internet may call a service in a private network', async (t) => {
   const privately = 'access-control-request-private-network: true'
   const granted = 'access-control-allow-private-network'
   const asked = (to: Server, from: string, line: string) => send(to, options('/topics/set'), ...asks(from), line)
@@ -209,7 +209,7 @@ await t.test('a page on the internet may call a service in a private network', a
   t.strictSame(corsLines(await asked(server, 'https://other.example', privately)), ['vary: origin'], 'another origin')
 })
 
-await t.test('responses to HEAD and after a 100 carry the headers', async (t) => {
+await t.test('responses to HEAD requests and responses after a 100 have the CORS headers', async (t) => {
   const connection = await server.raw()
   await connection.write(`HEAD /healthz HTTP/1.1\r\nhost: topicd\r\norigin: ${origin}\r\n\r\n`)
   await connection.closed
@@ -224,7 +224,7 @@ await t.test('responses to HEAD and after a 100 carry the headers', async (t) =>
   t.strictSame(corsLines(present(final)), allowedLines)
 })
 
-await t.test('responses do not depend on the origin without the setting', async (t) => {
+await t.test('without the setting, responses do not depend on the origin', async (t) => {
   await store(serverWithout)
   const withoutDate = ({ head, body }: RawAnswer) => `${head.replace(/\r\ndate: [^\r]+/, '')}\n${body}`
   const all = {
@@ -244,7 +244,7 @@ await t.test('responses do not depend on the origin without the setting', async 
   t.match(head, new RegExp(`^http/1\\.1 200 ok\r\n${lines}$`))
 })
 
-await t.test('the admin listener allows no page', async (t) => {
+await t.test('the admin listener allows no cross-origin requests', async (t) => {
   for (const method of ['GET', 'OPTIONS']) {
     const headers = { origin, 'access-control-request-method': 'GET' }
     const answer = await fetch(`${serverForAll.adminUrl}/healthz`, { method, headers })
@@ -253,7 +253,7 @@ await t.test('the admin listener allows no page', async (t) => {
   }
 })
 
-await t.test('a reload changes the origins', async (t) => {
+await t.test('a reload changes the allowed origins', async (t) => {
   /** The allowed origin of a response, and the status of a preflight, after a reload with this setting. */
   async function after(text: string): Promise<readonly (string | number | undefined)[]> {
     writeFileSync(settings, `TOPICD_CORS_ORIGINS=${text}\n`)
@@ -276,7 +276,7 @@ const check = async (t: Test, text: string, expected: { readonly code: number; r
 
 const origins = (count: number) => Array.from({ length: count }, (_, i) => `https://app-${i}.example`).join(',')
 
-await t.test('an invalid list of origins is rejected with the reason', async (t) => {
+await t.test('an invalid list of origins is rejected, and the error gives the reason', async (t) => {
   const many = origins(originsMax)
   for (const text of ['', '*', listed, 'http://[::1]:3000', 'https://bücher.example', `${origin},${origin}`, many]) {
     await check(t, text, { code: 0 })

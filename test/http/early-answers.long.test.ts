@@ -75,21 +75,24 @@ await overStores(
   async (t, server) => {
     for (const [expectation, which] of Object.entries(cases)) {
       const [status, code] = which.answer
-      await t.test(`${expectation}: a client that reads only after sending gets the whole ${status}`, async (t) => {
-        const connection = await server.raw()
-        connection.pause()
-        await connection.write(head(server, which))
-        await barrier(server)
-        for (const piece of bodyOf(which)) await connection.write(piece)
-        connection.resume()
-        const answer = await connection.answer()
-        t.equal(answer?.status, status, 'the response arrives')
-        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is complete')
-        connection.close()
-      })
+      await t.test(
+        `${expectation}: a client that reads only after sending gets the complete ${status} response`,
+        async (t) => {
+          const connection = await server.raw()
+          connection.pause()
+          await connection.write(head(server, which))
+          await barrier(server)
+          for (const piece of bodyOf(which)) await connection.write(piece)
+          connection.resume()
+          const answer = await connection.answer()
+          t.equal(answer?.status, status, 'the response arrives')
+          t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is complete')
+          connection.close()
+        },
+      )
     }
 
-    await t.test('endless chunks: a client that reads only after sending gets the whole 413', async (t) => {
+    await t.test('endless chunks: a client that reads only after sending gets the complete 413 response', async (t) => {
       const which = { headers: [chunked], answer: [413, 'body_too_large'] } as const
       const connection = await server.raw()
       connection.pause()
@@ -105,7 +108,7 @@ await overStores(
       head(server, { headers: [...headers, 'expect: x'], answer: [417, 'expectation_failed'] })
     const hidden = requestText('/topics/add', server.token, '{"path":"hidden"}')
 
-    await t.test('the rest of the body is dropped, and bytes after it are never executed', async (t) => {
+    await t.test('the rest of the body is dropped, and bytes after it are never run as a request', async (t) => {
       const sized = `content-length: ${body.length}`
       for (const [expectation, headers, pieces] of [
         ['a body', [sized], [body]],
@@ -145,7 +148,7 @@ await overStores(
       return performance.now() - answeredMs
     }
 
-    await t.test('the connection closes when the body ends', async (t) => {
+    await t.test('after an early response, the connection closes when the body ends', async (t) => {
       // The best of five, because the machine may be busy.
       const closing = () => staysOpenMs(body.length, (write) => write(body))
       const tookMs = Math.min(...(await Promise.all(Array.from({ length: 5 }, closing))))
@@ -153,22 +156,25 @@ await overStores(
     })
 
     // This process may pause for a second, which closes such a connection, so each of these tests retries.
-    await t.test('the connection closes after a second without a piece of the body', async (t) => {
-      const closedAfterMs = await until('the connection stays open while pieces arrive', async () => {
-        let sentMs = 0
-        await staysOpenMs(1_000_000, async (write) => {
-          for (let piece = 0; piece < 15; piece++) {
-            await sleep(silenceMs / 10)
-            await write('x')
-          }
-          sentMs = performance.now()
+    await t.test(
+      'after an early response, the connection closes if no piece of the body arrives for a second',
+      async (t) => {
+        const closedAfterMs = await until('the connection stays open while pieces arrive', async () => {
+          let sentMs = 0
+          await staysOpenMs(1_000_000, async (write) => {
+            for (let piece = 0; piece < 15; piece++) {
+              await sleep(silenceMs / 10)
+              await write('x')
+            }
+            sentMs = performance.now()
+          })
+          return sentMs === 0 ? undefined : performance.now() - sentMs
         })
-        return sentMs === 0 ? undefined : performance.now() - sentMs
-      })
-      t.ok(closedAfterMs > 0.9 * silenceMs && closedAfterMs < lingerMs / 2, `after ${closedAfterMs} ms`)
-    })
+        t.ok(closedAfterMs > 0.9 * silenceMs && closedAfterMs < lingerMs / 2, `after ${closedAfterMs} ms`)
+      },
+    )
 
-    await t.test('the connection closes after ten seconds, even while the body arrives', () =>
+    await t.test('after an early response, the connection closes within ten seconds, even while the body arrives', () =>
       until('the connection stays open for ten seconds, and no longer', async () => {
         let isClosed = false
         const tookMs = await staysOpenMs(100_000_000, async (write) => {
@@ -184,7 +190,7 @@ await overStores(
   { store: 'lmdb', flags: ['--body-bytes-max', String(bodyBytesMax)] },
 )
 
-t.test('a draining worker sends complete responses that end their connections', async (t) => {
+t.test('a draining worker sends complete responses and then closes their connections', async (t) => {
   const server = await startServer(t, { flags: ['--body-bytes-max', String(bodyBytesMax), '--drain-ms', '60000'] })
   const refused = Object.entries(cases)
   // All but the last byte of their headers is sent before the drain.

@@ -36,7 +36,7 @@ async function send({ url }: Server, request: string, count: number): Promise<vo
   if (code !== 0) throw new Error(`the client exited with ${code}`)
 }
 
-await t.test('connections that close after their response leave nothing behind', async (t) => {
+await t.test('connections that close after their response use no memory afterwards', async (t) => {
   const server = await startServer(t, { workers: 1, env, flags: ['--cors-origins', '*'] })
   const kinds = Object.entries(lastRequests(server.token))
   for (const [, { text }] of kinds) await send(server, text, Math.round(warmUp / kinds.length))

@@ -30,7 +30,7 @@ function makeExchanges() {
   return { exchanges, sent, measuredMs, open: (bytesIn = 0) => exchanges.open(res, undefined, bytesIn) }
 }
 
-t.test('the time that a body takes to arrive does not count as waiting', async (t) => {
+t.test('the time that a body takes to arrive does not count towards the time limit for the response', async (t) => {
   const time = skippableTime(t)
   const { exchanges, sent, open } = makeExchanges()
   const slow = open()
@@ -50,7 +50,7 @@ t.test('the time that a body takes to arrive does not count as waiting', async (
   t.strictSame(sent, [refusal])
 })
 
-t.test('a stream is notified if its client disconnects before the response', async (t) => {
+t.test('a stream is notified if its client disconnects before the response starts', async (t) => {
   const { exchanges, sent, open } = makeExchanges()
   const gone: string[] = []
   const answerOf = (name: string): Answer => {
@@ -92,21 +92,24 @@ t.test('a request whose response takes more than 120 s is cancelled and gets 503
   t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'the client gets an error')
 })
 
-t.test('a body counts until its handler finishes, even if its client has disconnected', async (t) => {
-  const { exchanges, open } = makeExchanges()
-  let resolve: (answer: Answer) => void = () => {}
-  const left = open(1000)
-  exchanges.finishWhenKnown(left, new Promise((settle) => (resolve = settle)))
-  exchanges.finishWhenKnown(open(10), new Promise(() => {}))
-  exchanges.abort(left)
-  t.equal(exchanges.unanswered, 1)
-  t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both handlers are working')
-  resolve(refusal)
-  await until('the handler has finished', async () => exchanges.working === 1 || undefined)
-  t.equal(exchanges.workingBytes, 10)
-})
+t.test(
+  'a body counts towards the bytes in progress until its handler finishes, even if its client has disconnected',
+  async (t) => {
+    const { exchanges, open } = makeExchanges()
+    let resolve: (answer: Answer) => void = () => {}
+    const left = open(1000)
+    exchanges.finishWhenKnown(left, new Promise((settle) => (resolve = settle)))
+    exchanges.finishWhenKnown(open(10), new Promise(() => {}))
+    exchanges.abort(left)
+    t.equal(exchanges.unanswered, 1)
+    t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both handlers are working')
+    resolve(refusal)
+    await until('the handler has finished', async () => exchanges.working === 1 || undefined)
+    t.equal(exchanges.workingBytes, 10)
+  },
+)
 
-t.test('an intended wait does not count towards the duration of the request', async (t) => {
+t.test('an intended wait does not count towards the measured duration of a request', async (t) => {
   const { exchanges, measuredMs, open } = makeExchanges()
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '', waitedMs: 1_000_000 }))
   exchanges.finishWhenKnown(open(), Promise.resolve({ status: 200, body: '' }))

@@ -58,7 +58,7 @@ await overStores(
       })
     }
 
-    await t.test('an upload with a length of 0 ends its connection', async (t) => {
+    await t.test('an upload with a length of 0 closes its connection', async (t) => {
       const connection = await server.raw()
       await connection.write(head('content-length: 0').replace('/add', '/batch').replace('/json', '/x-ndjson'))
       const answer = await connection.answer()
@@ -66,19 +66,22 @@ await overStores(
       await connection.closed
     })
 
-    await t.test('invalid framing gets the same response on an unknown route and with another method', async (t) => {
-      for (const text of [
-        head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
-        head('transfer-encoding: x').replace('POST', 'GET'),
-      ]) {
-        const connection = await server.raw()
-        await connection.write(text)
-        t.match(await connection.answer(), { status: 400, body: /invalid_framing/ })
-        await connection.closed
-      }
-    })
+    await t.test(
+      'invalid framing gets the same response on an unknown route and with a method other than POST',
+      async (t) => {
+        for (const text of [
+          head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
+          head('transfer-encoding: x').replace('POST', 'GET'),
+        ]) {
+          const connection = await server.raw()
+          await connection.write(text)
+          t.match(await connection.answer(), { status: 400, body: /invalid_framing/ })
+          await connection.closed
+        }
+      },
+    )
 
-    await t.test('the library itself rejects some invalid framing, with 400 but without JSON', async (t) => {
+    await t.test('the HTTP library itself rejects some invalid framing, with a 400 that is not JSON', async (t) => {
       for (const [expectation, text] of [
         ['a list of lengths', head('content-length: 19, 19') + body],
         ['a length with a sign', head('content-length: +19') + body],
@@ -93,7 +96,7 @@ await overStores(
       }
     })
 
-    await t.test('an expectation of 100-continue gets a 100, then the response', async (t) => {
+    await t.test('a request with `expect: 100-continue` gets a 100, then the response', async (t) => {
       const later = '{"path":"awaited","value":1}'
       const fetched = '{"path":"awaited"}'
       const pieces = `${later.length.toString(16)}\r\n${later}\r\n0\r\n\r\n`

@@ -34,12 +34,12 @@ async function holdsFor(t: Test, server: Server, bytes: number): Promise<void> {
   }
 }
 
-t.test('lists in headers and long heads are read correctly', async (t) => {
+t.test('lists in headers and long request heads are read correctly', async (t) => {
   const file = join(t.testdir(), 'topicd.env')
   writeFileSync(file, '')
   const server = await startServer(t, { flags: ['--settings', file], dataDir: join(t.testdirName, 'db') })
 
-  await t.test('a list of connection options may contain close, and the response repeats it once', async (t) => {
+  await t.test('a list of connection options may contain close, and the response contains close once', async (t) => {
     for (const [expectation, closes, ...headers] of [
       ['alone', true, 'connection: close'],
       ['in a list', true, 'connection: close, TE'],
@@ -59,7 +59,7 @@ t.test('lists in headers and long heads are read correctly', async (t) => {
     }
   })
 
-  await t.test('all accept lines of a request count', async (t) => {
+  await t.test('every accept header of a request is taken into account', async (t) => {
     for (const [type, ...headers] of [
       ['text/event-stream', 'accept: text/event-stream', 'accept: application/json;q=0.5'],
       ['application/json', 'accept: text/event-stream;q=0', 'accept: */*'],
@@ -86,7 +86,7 @@ t.test('lists in headers and long heads are read correctly', async (t) => {
     }
   })
 
-  await t.test('a head may have 16 KiB, or the bytes that a reloaded setting allows', async (t) => {
+  await t.test('a request head may have 16 KiB, or as many bytes as a reloaded setting allows', async (t) => {
     await holdsFor(t, server, 16_384)
     writeFileSync(file, 'TOPICD_HEADER_BYTES_MAX=8000\n')
     t.match(await server.command('reload'), { code: 0 })
@@ -94,7 +94,7 @@ t.test('lists in headers and long heads are read correctly', async (t) => {
   })
 })
 
-t.test('the status line of every error has a reason', (t) => {
+t.test('the status line of every error has a reason phrase', (t) => {
   for (const [code, [status]] of Object.entries(problemTable)) {
     let line = ''
     const res = { writeStatus: (text: string) => (line = text), writeHeader() {} }

@@ -9,7 +9,7 @@ import { startServer } from '../support/service/server.js'
 const connections = 64
 const answersPerConnection = 100
 
-t.test('responses to concurrent overwrites arrive in one piece', async (t) => {
+t.test('each response to concurrent overwrites arrives in one piece', async (t) => {
   const server = await startServer(t, { workers: 1 })
   const { hostname, port } = new URL(server.url)
   let pieces = 0

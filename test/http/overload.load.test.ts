@@ -71,7 +71,7 @@ function assertBounds(t: Test, { slowestMs, bytesMax }: { slowestMs: number; byt
   t.ok(bytesMax < residentBytesMax, `memory stayed at ${(bytesMax / mebibyte).toFixed(0)} MiB`)
 }
 
-t.test('other clients are served within the memory limit', async (t) => {
+t.test('other clients are served during every kind of overload, within the memory limit', async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
 
@@ -109,7 +109,7 @@ t.test('other clients are served within the memory limit', async (t) => {
     await server.post('addAndSet', { path: 'middling', value: 'x'.repeat(15_000) })
     for (let i = 0; i < 10; i++) await server.post('addAndSet', { path: `big/${i}`, value: 'x'.repeat(900_000) })
 
-    await t.test('unread pages of 8 MiB stay within the limit', async (t) => {
+    await t.test('unread pages of 8 MiB stay within the memory limit and do not delay other clients', async (t) => {
       const request = requestText('/topics/fetch', server.token, '{"selector":"*big//","size":10}')
       const sockets = await Promise.all(Array.from({ length: 60 }, () => open(server)))
       const measured = await besideOthers(server, async () => {
@@ -167,7 +167,7 @@ t.test('other clients are served within the memory limit', async (t) => {
   })
 })
 
-t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrace() }, async (t) => {
+t.test('writes that arrive faster than the disk stores them are rejected', { skip: whyNoStrace() }, async (t) => {
   const server = await startServer(t, { workers: 1 })
   await server.post('addAndSet', { path: 'small', value: 1 })
   const pid = await until('a writer runs', async () => server.writerPid())
@@ -187,7 +187,7 @@ t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrac
   await strace.detach()
   assertBounds(t, measured)
 
-  await t.test('writes whose clients have disconnected still count towards the limit', async (t) => {
+  await t.test('writes whose clients have disconnected still count towards the limit on waiting writes', async (t) => {
     await Strace.attach(t, pid, slowDisk)
     const text = requestText('/topics/addAndSet', server.token, JSON.stringify({ path: 'left', value }))
     let waitingMax = 0
@@ -206,7 +206,7 @@ t.test('writes beyond the capacity of the disk are rejected', { skip: whyNoStrac
   })
 })
 
-t.test('connections beyond the descriptor limit are closed, and earlier ones are served', async (t) => {
+t.test('connections beyond the descriptor limit are closed, and earlier connections are served', async (t) => {
   const server = await startServer(t, { workers: 1, descriptorsMax: 600 })
   await server.post('addAndSet', { path: 'small', value: 1 })
   const kept = server.connect()

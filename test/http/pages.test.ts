@@ -56,7 +56,7 @@ await overStores(
       t.notMatch(server.output, /warning/i)
     })
 
-    await t.test('HEAD gets the headers of GET without its body', async (t) => {
+    await t.test('HEAD returns the headers of a GET without the body', async (t) => {
       for (const [path, status] of [
         ['/healthz', 200],
         ['/openapi.json', 200],
@@ -83,7 +83,7 @@ await overStores(
       }
     })
 
-    await t.test('openapi.json is the API description, with the URL that was requested', async (t) => {
+    await t.test('openapi.json is the API description and names the URL at which it was requested', async (t) => {
       const described = JSON.parse((await runCommand(['openapi'])).stdout) as Description
       const describedFor = async (...headers: readonly string[]) =>
         JSON.parse((await get(server, '/openapi.json', ...headers)).body) as Description
@@ -97,20 +97,23 @@ await overStores(
       }
     })
 
-    await t.test('other methods are rejected with a list of the allowed ones', async (t) => {
-      for (const path of ['/healthz', '/openapi.json']) {
-        for (const method of ['POST', 'DELETE', 'OPTIONS']) {
-          const answer = await server.client.send(path, '', { method })
-          refuses(t, answer, 405, 'method_not_allowed', `${method} ${path}`, 'This route accepts only GET and HEAD.')
-          t.equal(answer.headers.allow, 'GET, HEAD')
+    await t.test(
+      'methods other than GET and HEAD are rejected, and the response lists the allowed methods',
+      async (t) => {
+        for (const path of ['/healthz', '/openapi.json']) {
+          for (const method of ['POST', 'DELETE', 'OPTIONS']) {
+            const answer = await server.client.send(path, '', { method })
+            refuses(t, answer, 405, 'method_not_allowed', `${method} ${path}`, 'This route accepts only GET and HEAD.')
+            t.equal(answer.headers.allow, 'GET, HEAD')
+          }
         }
-      }
-    })
+      },
+    )
   },
   { store: 'lmdb' },
 )
 
-t.test('both pages exist only below the base path', async (t) => {
+t.test('healthz and openapi.json exist only below the base path', async (t) => {
   const server = await startServer(t, { flags: ['--base-path', '/diffusion/v1'] })
   t.equal((await get(server, '/diffusion/v1/healthz')).status, 200)
   const { body } = await get(server, '/diffusion/v1/openapi.json')

@@ -98,7 +98,7 @@ t.test('readers of many pages get complete responses', async (t) => {
     t.equal(await closedUnread(server), 0, 'no connection was closed')
   })
 
-  await t.test('many readers get complete pages alongside as many that read nothing', async (t) => {
+  await t.test('many readers get complete pages alongside as many clients that read nothing', async (t) => {
     const stalled = await openStalled(server, { selector: '*big//', size: 1000 })
     await walkAll(t, server)
     await until('some connections were closed', async () => (await closedUnread(server)) > 0 || undefined)
@@ -107,7 +107,7 @@ t.test('readers of many pages get complete responses', async (t) => {
   })
 })
 
-t.test('a value that does not fit is rejected until there is room', async (t) => {
+t.test('a fetch of a large value is rejected until there is room among the unread responses', async (t) => {
   const server = await startServer(t, { workers: 1, flags: ['--body-bytes-max', String(32 * mebibyte)] })
   await server.post('addAndSet', { path: 'small', value })
   await server.post('addAndSet', { path: 'huge', value: 'x'.repeat(24 * mebibyte) })

@@ -16,15 +16,17 @@ await overStores(
   async (t, server) => {
     await t.test('a request may arrive in any two pieces', (t) => inTwoPieces(t, server))
     await t.test('a request may arrive one byte at a time', (t) => byteByByte(t, server))
-    await t.test('a request hidden in another is not executed', (t) => hiddenRequests(t, server))
-    await t.test('a request hidden in a rejected one is not executed', (t) => refusedRequests(t, server))
+    await t.test('a request hidden in another request is not executed', (t) => hiddenRequests(t, server))
+    await t.test('a request hidden in a rejected request is not executed', (t) => refusedRequests(t, server))
     await t.test('requests on one connection are answered in order', (t) => oneAfterAnother(t, server))
-    await t.test('a write followed by other bytes in one piece is not applied', (t) => behind(t, server))
-    await t.test('the error for a wrong length mentions a length in characters', (t) => countedInCharacters(t, server))
-    await t.test('an empty line after a request loses the next request', (t) => emptyLine(t, server))
-    await t.test('bytes that are not HTTP/1.1 close their connection', (t) => notHttp(t, server))
-    await t.test('clients that disconnect at any point do no harm', (t) => disconnections(t, server))
-    await t.test('every worker still serves', async (t) => {
+    await t.test('a write is not applied if other bytes follow it in the same piece', (t) => behind(t, server))
+    await t.test('the error for an incorrect length mentions that it may count characters', (t) =>
+      countedInCharacters(t, server),
+    )
+    await t.test('an empty line after a request causes the next request to be lost', (t) => emptyLine(t, server))
+    await t.test('a connection is closed if the bytes received are not HTTP/1.1', (t) => notHttp(t, server))
+    await t.test('clients that disconnect at any point do not disturb the workers', (t) => disconnections(t, server))
+    await t.test('every worker still serves after these requests', async (t) => {
       await barrier(server)
       t.equal(server.timesLogged('worker died'), 0, 'no worker died')
       t.equal(server.workerPids().length, server.workers, 'all workers are alive')

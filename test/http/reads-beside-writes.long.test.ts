@@ -10,7 +10,7 @@ import { until } from '../support/service/server.js'
 /** The limits per worker in docs/guarantees.md. */
 const [writesMax, requestsMax] = [9000, 10_000]
 
-t.test('reads are answered while waiting writes occupy all places for writes', async (t) => {
+t.test('reads are answered while the limit on waiting writes is reached', async (t) => {
   const never = new Promise<Answer>(() => {})
   const done = { status: 200, body: '{}' }
   let isStuck = true

@@ -9,7 +9,7 @@ import { startServer } from '../support/service/server.js'
 const pieces = 30
 const pieceMs = 500
 
-t.test('a body may arrive slowly but not stop', async (t) => {
+t.test('a body may arrive slowly but must not stop arriving', async (t) => {
   const server = await startServer(t)
   const head = (framing: string): string => headText('/topics/addAndSet', server.token, framing)
   const send = async (framing: string, body: string, encode: (piece: string) => string, end = '') => {
@@ -37,7 +37,7 @@ t.test('a body may arrive slowly but not stop', async (t) => {
   t.equal(silent.received, '', 'a body that stops is abandoned')
 })
 
-t.test('the time for a body depends on its size', async (t) => {
+t.test('the time limit for a body depends on its size', async (t) => {
   t.ok(mayStillArrive(100, 119_000))
   t.notOk(mayStillArrive(100, 121_000))
   t.ok(mayStillArrive(16_000_000, 1_119_000), 'a large body has more time')

@@ -72,11 +72,11 @@ const framings = [
   ['chunked', true],
 ] as const
 
-t.test('a service completes the framing of its streamed responses', async (t) => {
+t.test('streamed responses end with complete framing', async (t) => {
   const server = await startServer(t, { workers: 1 })
 
   for (const [how, isChunked] of framings) {
-    await t.test(`an upload ${how} gets its whole response`, async (t) => {
+    await t.test(`an upload ${how} gets its complete response`, async (t) => {
       // With less data, the response to an upload with a length would be sent at its end.
       const [line, count] = [`{"op":"addAndSet","path":"a","value":"${'x'.repeat(300)}"}\n`, 15_000]
       for (const headers of [[], ['connection: close']]) {
@@ -97,7 +97,7 @@ t.test('a service completes the framing of its streamed responses', async (t) =>
     })
   }
 
-  await t.test('a drain ends streams of changes with their last event', async (t) => {
+  await t.test('a drain ends each stream of changes with an end event', async (t) => {
     const connections: RawConnection[] = []
     for (const [, isChunked] of framings)
       for (const headers of [[], ['connection: close']]) connections.push(await openStream(server, headers, isChunked))
@@ -140,7 +140,7 @@ function piecesRoute(ended: (large: number, small: number) => void): Route<objec
   }
 }
 
-t.test('a client that reads late gets the end of a stream completely', async (t) => {
+t.test('a client that reads late gets the complete end of a stream', async (t) => {
   let ended: (large: number, small: number) => void = () => {}
   const { connect } = await serveRoutes(t, [piecesRoute((large, small) => ended(large, small))])
   /** Has a stream end before its client reads. */

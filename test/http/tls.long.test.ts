@@ -162,7 +162,7 @@ export class Workers extends SoundWorkers {
 }
 `
 
-await t.test('a reload succeeds even if the certificate vanishes once the workers run', { skip }, async (t) => {
+await t.test('a reload succeeds even if the certificate is deleted once the new workers run', { skip }, async (t) => {
   const program = patchedProgram(t.testdir(), 'cluster/primary/workers.js', removingCertificate)
   const { child, ended, logged } = await serveTls(t, 'vanishing', program)
   await logged('listening')

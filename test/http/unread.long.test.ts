@@ -114,21 +114,24 @@ function simulateTime(t: Test): (ms: number) => void {
 
 const third = Math.floor(answerBytesWaitingMax / 3)
 
-t.test('a response that cannot be rejected closes the longest idle reader', async (t) => {
-  const closing = new Closing(emptyAnswerRoom(), () => {})
-  const connections = unreadAnswers(closing, third, third, third)
-  const [reading, , stalled] = connections as [Connection, Connection, Connection]
-  const closed = () => connections.map(({ isClosed }) => isClosed)
-  reading.read(mebibyte)
-  unreadAnswers(closing, third)
-  t.same(closed(), [false, true, false], 'the one that started first stays open')
+t.test(
+  'a response that cannot be rejected closes the connection whose client has not read for the longest time',
+  async (t) => {
+    const closing = new Closing(emptyAnswerRoom(), () => {})
+    const connections = unreadAnswers(closing, third, third, third)
+    const [reading, , stalled] = connections as [Connection, Connection, Connection]
+    const closed = () => connections.map(({ isClosed }) => isClosed)
+    reading.read(mebibyte)
+    unreadAnswers(closing, third)
+    t.same(closed(), [false, true, false], 'the one that started first stays open')
 
-  stalled.read(1)
-  unreadAnswers(closing, third)
-  t.same(closed(), [false, true, true], 'reading a single byte does not help')
-})
+    stalled.read(1)
+    unreadAnswers(closing, third)
+    t.same(closed(), [false, true, true], 'reading a single byte does not help')
+  },
+)
 
-t.test('bytes that are read make room for further responses', async (t) => {
+t.test('bytes that clients read make room for further responses', async (t) => {
   const closing = new Closing(emptyAnswerRoom(), () => {})
   const responses = new Responses(closing)
   const [connection] = unreadAnswers(closing, answerBytesWaitingMax) as [Connection]
@@ -146,7 +149,7 @@ for (const [title, size, msMax] of [
   ['little', 8 * mebibyte, unreadMsMax],
   ['much', third, unreadMsCrowdedMax],
 ] as const) {
-  t.test(`a client that reads nothing is disconnected in time while ${title} is unread`, async (t) => {
+  t.test(`a client that reads nothing is disconnected in time while ${title} data is unread in total`, async (t) => {
     const setTime = simulateTime(t)
     const causes: string[] = []
     const closing = new Closing(emptyAnswerRoom(), (cause) => causes.push(cause))
@@ -165,7 +168,7 @@ for (const [title, size, msMax] of [
   })
 }
 
-t.test('every response arrives whole, in any pieces', async (t) => {
+t.test('every response arrives complete, however it is divided into pieces', async (t) => {
   const random = seededRandom(t)
   const setTime = simulateTime(t)
   let seconds = 0

@@ -133,7 +133,7 @@ const clients: readonly Client[] = [
 ]
 
 for (const { name, skip, upload } of clients) {
-  t.test(`${name} reads the whole response of an upload, and an error`, { skip }, async (t) => {
+  t.test(`${name} reads the complete response to an upload, and an error response`, { skip }, async (t) => {
     const { status, text } = await upload(name, server.token)
     t.equal(status, 400, text.slice(0, 1000))
     const { lines, ...counts } = JSON.parse(text) as { lines: readonly UploadLine[] }
@@ -150,7 +150,7 @@ for (const { name, skip, upload } of clients) {
   })
 }
 
-t.test('no worker dies during the uploads', (t) => {
+t.test('no worker dies during the uploads of all clients', (t) => {
   t.equal(server.timesLogged('worker died'), 0)
   t.end()
 })

@@ -87,7 +87,7 @@ function canBecomeJson(start: string): boolean {
   return ends.some((end) => isJson(start + end + closers))
 }
 
-t.test('the reported byte is the first that no valid JSON can have', async (t) => {
+t.test('the reported byte is the first at which no valid JSON can continue', async (t) => {
   const random = seededRandom(t)
   let checked = 0
   for (let round = 0; round < 1500; round++) {

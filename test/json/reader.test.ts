@@ -81,7 +81,7 @@ function randomString(random: Random): string {
   return `"${text}"`
 }
 
-t.test('strings of any length, with escapes anywhere, are read whole and decoded', (t) => {
+t.test('strings of any length, with escapes anywhere, are read completely and decoded', (t) => {
   const random = seededRandom(t)
   for (let round = 0; round < 3000; round++) {
     const [first, second] = [randomString(random), randomString(random)]
@@ -133,7 +133,7 @@ t.test('the text of a value is returned without tabs and line ends', (t) => {
 const arrays = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 const objects = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
 
-t.test('reading stops one level beyond the limit, and the text counts as valid', (t) => {
+t.test('reading stops one level beyond the depth limit and reports no problem', (t) => {
   for (const make of [arrays, objects]) {
     for (const levels of [levelsMax, levelsMax + 1, 100_000]) {
       for (const way of ['skip', 'tree'] as const) {
@@ -151,7 +151,7 @@ t.test('reading stops one level beyond the limit, and the text counts as valid',
   t.end()
 })
 
-t.test('members of any name are own members, and the last of a repeated name counts', (t) => {
+t.test('members with any name become own properties, and the last of several members with one name counts', (t) => {
   const text = '{"__proto__":{"a":1},"toString":2,"a":1,"\\u0061":2,"7":0,"3":1}'
   t.strictSame(shown(read(text)), shown(parsed(text)))
   t.end()

@@ -7,7 +7,7 @@ const nowMs = Date.parse('2026-06-01T12:00:00Z')
 
 const dayMs = 86_400_000
 
-t.test('an expiry is a period, a day or a time in UTC', (t) => {
+t.test('an expiry is given as a period, a day or a time in UTC', (t) => {
   for (const [text, endMs] of [
     ['90m', nowMs + 90 * 60_000],
     ['12h', nowMs + dayMs / 2],
@@ -51,7 +51,7 @@ t.test('the error for any other expiry lists the allowed forms', (t) => {
   t.end()
 })
 
-t.test('a grace is a period and may be zero', (t) => {
+t.test('the grace of an old token is given as a period, which may be zero', (t) => {
   t.equal(parseGrace('0s', nowMs), 0)
   t.equal(parseGrace('0d', nowMs), 0)
   t.equal(parseGrace('1h', nowMs), 3_600_000)

@@ -28,7 +28,7 @@ await eachStore(t, async (t, address) => {
   await store.addKey(maker)
   await store.addKey(key('strong', 'b', { allow: ['fetch', 'set'] }))
 
-  await t.test('a maker changes the keys that it may change', async (t) => {
+  await t.test('a maker can add, rotate and revoke keys that do not exceed its own', async (t) => {
     t.equal(await store.addKey(key('made', '1'), by), 'added')
     t.equal(await store.rotateKey(rotation('made', '1', '2'), by), true)
     t.equal(await store.revokeKey('made', by), true)
@@ -37,20 +37,23 @@ await eachStore(t, async (t, address) => {
     t.equal(await names(), 'maker,strong')
   })
 
-  await t.test('a maker does not change other keys', async (t) => {
-    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'a key with more permissions')
-    t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
-    t.equal(await store.revokeKey('strong', by), false)
-    // A maker without the permission, one with another token, and a missing one.
-    for (const wrong of [key('strong', 'b'), key('maker', 'b'), key('none', 'a')]) {
-      t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
-      t.equal(await store.revokeKey('maker', wrong), false)
-      t.equal(await store.rotateKey(rotation('maker', 'a', '2'), wrong), false)
-    }
-    t.equal(await names(), 'maker,strong')
-  })
+  await t.test(
+    'a maker cannot change keys that exceed its own, and an invalid maker cannot change any key',
+    async (t) => {
+      t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'a key with more permissions')
+      t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
+      t.equal(await store.revokeKey('strong', by), false)
+      // A maker without the permission, one with another token, and a missing one.
+      for (const wrong of [key('strong', 'b'), key('maker', 'b'), key('none', 'a')]) {
+        t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
+        t.equal(await store.revokeKey('maker', wrong), false)
+        t.equal(await store.rotateKey(rotation('maker', 'a', '2'), wrong), false)
+      }
+      t.equal(await names(), 'maker,strong')
+    },
+  )
 
-  await t.test('a repeated request has the same outcome', async (t) => {
+  await t.test('a repeated request to change a key has the same outcome', async (t) => {
     for (let attempt = 1; attempt <= 2; attempt++) t.equal(await store.addKey(key('made', '1'), by), 'added')
     // After the first attempt, the maker has another token.
     for (let attempt = 1; attempt <= 2; attempt++)
@@ -63,7 +66,7 @@ await eachStore(t, async (t, address) => {
   })
 })
 
-t.test('a new key may not exceed its maker', async (t) => {
+t.test('a new key may not have more access than its maker', async (t) => {
   const limited = key('x', '1', { allow: ['fetch', 'admin'], expiresMs: 100, rate: 10 })
   const within = { allow: ['fetch'], expiresMs: 100, rate: 10 } as const
   for (const [more, excess] of [
@@ -78,7 +81,7 @@ t.test('a new key may not exceed its maker', async (t) => {
   t.equal(excessOf(key('x', '1'), maker), undefined, 'a maker without limits')
 })
 
-t.test('permissions are distinct words, and admin has no subtrees', async (t) => {
+t.test('permissions are distinct words, and a key with the permission admin has no subtrees', async (t) => {
   const both = key('x', '1', { allow: ['admin'], under: ['a' as Path] })
   t.match(rightsProblem(both), /subtrees/)
   t.equal(isAdministrator(both), false)

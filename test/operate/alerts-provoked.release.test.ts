@@ -65,7 +65,7 @@ async function backUp(t: Test, dataDir: string): Promise<void> {
 
 const reasons = [whyNot('prometheus'), whyNoStrace()].filter((reason) => reason !== false)
 
-await t.test('alerts fire for their causes and not without them', { skip: reasons.join('; ') }, async (t) => {
+await t.test('each alert fires for its cause and not without the cause', { skip: reasons.join('; ') }, async (t) => {
   const directory = t.testdir()
   const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')]
   makeCertificate(t, cert, key, 60)
@@ -96,7 +96,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
   for (const [name, { adminUrl }] of Object.entries(services)) prometheus.watch(name, adminUrl)
   const see = (t: Test, alert: string, instance: string): Promise<void> => fires(t, prometheus, alert, instance)
 
-  await t.test('no alert fires while all services are well', async (t) => {
+  await t.test('no alert fires while all services are healthy', async (t) => {
     await until('all are scraped', async () => (await prometheus.query('up == 1')).length === 6 || undefined)
     const unknown = async () => (await prometheus.firing()).some(({ labels }) => labels.instance === undefined)
     await until('the earlier alert of a missing job ends', async () => !(await unknown()) || undefined)
@@ -111,7 +111,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
     )
   })
 
-  await t.test('alerts fire for a disk below its mark', async (t) => {
+  await t.test('alerts fire for a disk with less free space than the minimum', async (t) => {
     writeFileSync(diskSettings, `TOPICD_DISK_FREE_BYTES_MIN=${diskMark}\n`)
     disk.signal('SIGHUP')
     await disk.logged('rolling restart done')
@@ -256,7 +256,7 @@ await t.test('alerts fire for their causes and not without them', { skip: reason
     await see(t, 'TopicdDown', 'fresh')
   })
 
-  await t.test('every alert was provoked', (t) => {
+  await t.test('every alert was provoked by the tests above', (t) => {
     t.strictSame([...seen].sort(), alerts.map(({ name }) => name).sort())
     t.end()
   })

@@ -19,7 +19,7 @@ t.test('promtool finds no fault in the rules', { skip: whyNot('promtool') }, (t)
   t.end()
 })
 
-t.test('each alert fires and stays quiet as its cases require', { skip: whyNot('promtool') }, (t) => {
+t.test('each alert fires and stays quiet as its test cases require', { skip: whyNot('promtool') }, (t) => {
   const tested = promtool('test', 'rules', casesFile)
   t.equal(tested.status, 0, tested.stdout + tested.stderr)
   t.end()

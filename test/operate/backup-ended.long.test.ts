@@ -40,7 +40,7 @@ async function start(t: Test, file: string, dataDir: string, parent?: Server): P
   return { ...running, tool: await toolOf(parent?.pid ?? running.child.pid ?? 0) }
 }
 
-await t.test('a backup removes its file when its command or the service exits', async (t) => {
+await t.test('a backup removes its file if the command or the service exits', async (t) => {
   const file = join(directory, 'backup.mdb')
   const isRemoved = async (tool: number, what: string): Promise<void> => {
     await gone(tool)
@@ -99,26 +99,30 @@ await t.test(
   },
 )
 
-await t.test('a backup to a path that the service sees differently is rejected', { skip: needsRoot }, async (t) => {
-  const seen = join(directory, 'seen')
-  mkdirSync(seen)
-  // The shell mounts a private file system over the directory, then becomes the service.
-  const wrapper = join(directory, 'private.mjs')
-  writeFileSync(
-    wrapper,
-    `import { spawn } from 'node:child_process'
+await t.test(
+  'a backup to a path at which the service has another directory is rejected',
+  { skip: needsRoot },
+  async (t) => {
+    const seen = join(directory, 'seen')
+    mkdirSync(seen)
+    // The shell mounts a private file system over the directory, then becomes the service.
+    const wrapper = join(directory, 'private.mjs')
+    writeFileSync(
+      wrapper,
+      `import { spawn } from 'node:child_process'
 const child = spawn('unshare', ['-m', '--propagation', 'private', 'sh', '-c', 'mount -t tmpfs tmpfs "$0" && exec "$@"', ${JSON.stringify(seen)},
   process.execPath, ${JSON.stringify(mainFile)}, ...process.argv.slice(2)], { stdio: 'inherit' })
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code) => process.exit(code ?? 1))
 `,
-  )
-  const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
-  const file = join(seen, 'copy.mdb')
-  const { code, stderr } = await server.command('backup', file)
-  t.equal(code, 1)
-  t.match(
-    stderr,
-    /^topicd: the service sees a different directory at \S+seen than this command, .*PrivateTmp.*\/var\/lib\/topicd-backups with the unit\n$/,
-  )
-})
+    )
+    const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
+    const file = join(seen, 'copy.mdb')
+    const { code, stderr } = await server.command('backup', file)
+    t.equal(code, 1)
+    t.match(
+      stderr,
+      /^topicd: the service sees a different directory at \S+seen than this command, .*PrivateTmp.*\/var\/lib\/topicd-backups with the unit\n$/,
+    )
+  },
+)

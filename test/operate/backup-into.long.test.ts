@@ -45,7 +45,7 @@ await t.test("concurrent backups do not delete each other's files, and one succe
   }
 })
 
-await t.test('old backups stay when the new one fails', async (t) => {
+await t.test('old backups are kept if a new backup fails', async (t) => {
   const into = freshIn('failed')
   const old = ['topicd-20200101T000000Z.mdb', 'topicd-20210101T000000Z.mdb']
   for (const name of old) writeFileSync(join(into, name), '')
@@ -58,7 +58,7 @@ await t.test('old backups stay when the new one fails', async (t) => {
   t.strictSame(readdirSync(into), old)
 })
 
-await t.test('flags that do not go together are rejected', async (t) => {
+await t.test('flags that cannot be combined are rejected', async (t) => {
   const cases = [
     { args: ['a', '--into', 'b'], stderr: /FILE and --into cannot be used together/ },
     { args: ['a', '--keep', '2'], stderr: /--keep is only used with --into/ },

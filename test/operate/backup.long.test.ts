@@ -32,7 +32,7 @@ async function lastBackup({ adminUrl }: Server): Promise<string | undefined> {
 const directory = t.testdir()
 const file = join(directory, 'backup.mdb')
 
-await t.test('a backup taken under load restores to a complete and sound snapshot', async (t) => {
+await t.test('a backup taken under load can be restored to a complete and intact snapshot', async (t) => {
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db') })
   // Enough to slow down the copy.
   const filler = 'x'.repeat(50_000)
@@ -93,7 +93,7 @@ await t.test('a backup taken under load restores to a complete and sound snapsho
   t.match(await drill.post('addAndSet', { path: 'after', value: 1 }), { status: 200 }, 'the service accepts writes')
 })
 
-await t.test('a backup replaces no file and leaves nothing behind if it fails', async (t) => {
+await t.test('a backup replaces no file, and leaves no file behind if it fails', async (t) => {
   const dataDir = join(directory, 'db')
   const taken = join(directory, 'taken')
   writeFileSync(taken, 'precious')

@@ -16,7 +16,7 @@ const dies = "import { closeSync } from 'node:fs'\ncloseSync(2)\nprocess.abort()
 
 const program = patchedProgram(directory, 'cluster/tool/tool-process.js', dies)
 
-t.test('a command without a service reports a process that did nothing', async (t) => {
+t.test('without a service, a command reports that its process died before it did anything', async (t) => {
   const data = join(directory, 'alone')
   mkdirSync(data)
   t.match(await runCommand(['keys', 'add', 'first', '--create', '--data', data]), { code: 0 })
@@ -28,7 +28,7 @@ t.test('a command without a service reports a process that did nothing', async (
   )
 })
 
-t.test('the service logs a process that did nothing, and its command reports it', async (t) => {
+t.test('the service logs that a process died before it did anything, and the command reports it', async (t) => {
   const server = await startServer(t, { workers: 1, program })
   const said =
     /process \d+ was killed by SIGABRT before it opened the store: memory, threads or a library may be missing/

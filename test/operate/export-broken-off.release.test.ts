@@ -76,7 +76,7 @@ await t.test('an interrupted export releases its snapshot in the service', { tim
     t.ok(Math.max(...grown) < steadyBytesMax, `the file grew by ${grown.join(' and ')} bytes`)
   }
 
-  await t.test('the file grows while an export waits for its reader (control)', async (t) => {
+  await t.test('the store file grows while an export waits for its reader (control)', async (t) => {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     t.ok((await growth(server)) > 2 * steadyBytesMax)
@@ -100,7 +100,7 @@ await t.test('an interrupted export releases its snapshot in the service', { tim
     )
   }
 
-  await t.test('an export whose tool process is ended by SIGTERM reports the reason', async (t) => {
+  await t.test('an export whose tool process is terminated by SIGTERM reports the reason', async (t) => {
     const running = exportOf(t, server.dataDir)
     await begun(running)
     process.kill(await toolOf(server.pid), 'SIGTERM')
@@ -110,7 +110,7 @@ await t.test('an interrupted export releases its snapshot in the service', { tim
   })
 })
 
-await t.test('an unread export ends on its own', { timeout: 600_000 }, async (t) => {
+await t.test('an export whose output is not read ends after a time limit', { timeout: 600_000 }, async (t) => {
   const program = patchedProgram(
     join(directory, 'patched'),
     'settings/limits.js',
@@ -142,7 +142,7 @@ await t.test('an unread export ends on its own', { timeout: 600_000 }, async (t)
   })
 })
 
-await t.test('an interrupted export without a service releases its directory', { timeout: 600_000 }, async (t) => {
+await t.test('an interrupted export without a service releases the data directory', { timeout: 600_000 }, async (t) => {
   const server = await steadyServer(t)
   await server.stop()
   for (const how of ['SIGKILL', 'SIGINT', 'head'] as const) {

@@ -31,23 +31,26 @@ function importedFile(content: string, data: string): ReturnType<typeof importFr
   return importFrom(file, data)
 }
 
-await t.test('an import of a truncated export fails at the end of a pipe, or immediately for a file', async (t) => {
-  const data = fresh()
-  t.match(await imported(cut, data), {
-    code: 1,
-    stdout: '',
-    stderr:
-      'topicd: the input has no last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
-  })
-  t.equal(await exported(data), whole, 'the lines of the export have been imported')
-  const file = fresh()
-  t.match(await importedFile(cut, file), {
-    code: 1,
-    stderr: /nothing was imported: standard input .* may be truncated; if it is/,
-  })
-  t.match(await importedFile(`${whole}\n`, file), { code: 0, stderr: '' })
-  t.equal(await exported(file), whole)
-})
+await t.test(
+  'an import of a truncated export fails at the end of piped input, or immediately if it reads a file',
+  async (t) => {
+    const data = fresh()
+    t.match(await imported(cut, data), {
+      code: 1,
+      stdout: '',
+      stderr:
+        'topicd: the input has no last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
+    })
+    t.equal(await exported(data), whole, 'the lines of the export have been imported')
+    const file = fresh()
+    t.match(await importedFile(cut, file), {
+      code: 1,
+      stderr: /nothing was imported: standard input .* may be truncated; if it is/,
+    })
+    t.match(await importedFile(`${whole}\n`, file), { code: 0, stderr: '' })
+    t.equal(await exported(file), whole)
+  },
+)
 
 await t.test('an import notices a missing line unless --allow-unfinished is given', async (t) => {
   const data = fresh()
@@ -63,7 +66,7 @@ await t.test('an import notices a missing line unless --allow-unfinished is give
   t.match(await imported('{"end":{"topics":-1}}\n', data), { code: 1, stderr: /^topicd: line 1: / })
 })
 
-await t.test('an import accepts several exports in a row and can start in the middle', async (t) => {
+await t.test('an import accepts several exports in a row and can start in the middle of them', async (t) => {
   const data = fresh()
   t.match(await imported(whole + line('c') + end(1), data), { code: 0, stdout: /^3 topics imported/ })
   t.match(await imported(whole + line('c') + end(1), data, '--from-line', '2'), {
@@ -72,7 +75,7 @@ await t.test('an import accepts several exports in a row and can start in the mi
   })
 })
 
-await t.test('check of a file names the faults of an export, without a store', async (t) => {
+await t.test('check, given an export file, names the faults of the file and needs no store', async (t) => {
   const file = join(directory, 'checked.ndjson')
   const checked = async (content: string, ...flags: readonly string[]) => {
     writeFileSync(file, content)

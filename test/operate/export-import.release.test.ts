@@ -53,7 +53,7 @@ const endOf = (count: number): string => `{"end":{"topics":${count},"keys":0}}\n
 
 const all = odd.map((line) => `${line}\n`).join('') + endOf(odd.length)
 
-await t.test('a round trip gives the same bytes with and without a service', async (t) => {
+await t.test('an export, imported and exported again, gives the same bytes with and without a service', async (t) => {
   const first = await imported('first', all)
   t.match(first, { code: 0, stdout: '12 topics imported, 12 of them new; 0 API keys imported\n', stderr: '' })
   t.equal(await exported('first'), all, 'the export has the bytes of the import')
@@ -87,7 +87,7 @@ await t.test('an export with a selector contains only its matches', async (t) =>
   })
 })
 
-await t.test('an invalid line is named, and only lines before it are stored', async (t) => {
+await t.test('an import names an invalid line and stores only the lines before it', async (t) => {
   const cases: readonly (readonly [line: string | Buffer, reason: RegExp])[] = [
     ['{"path":"x"', /It is not valid JSON: found the end at byte 12, expected "," or "}"\./],
     [Buffer.from('{"path":"\xff","value":1}', 'latin1'), /It is not valid UTF-8\./],
@@ -204,7 +204,7 @@ await t.test('API keys are exported and imported only with --with-keys, and neve
   t.match(await imported('keyless', '{"key":{"name":"x"}}\n', '--with-keys'), { code: 1, stderr: /line 1: / })
 })
 
-await t.test('limits and former tokens of API keys are exported and imported', async (t) => {
+await t.test('the limits and former token hashes of API keys are exported and imported', async (t) => {
   const run = (...args: readonly string[]) => runCommand(['keys', ...args, '--data', dataDir('limited')])
   const { stdout: token } = await run('add', 'limited', '--create', '--expires', '30d', '--rate', '1000000')
   const { stdout: next } = await run('rotate', 'limited')
@@ -233,23 +233,27 @@ await t.test('limits and former tokens of API keys are exported and imported', a
   }
 })
 
-await t.test(`a round trip of ${topics} topics gives the same bytes`, { timeout: 600_000 }, async (t) => {
-  mkdirSync(dataDir('many'))
-  const store = openLmdbStore({ directory: dataDir('many') })
-  for (let i = 0; i < topics; ) {
-    const writes: Promise<unknown>[] = []
-    for (const end = Math.min(i + 2000, topics); i < end; i++) {
-      const type = i % 10 === 0 ? 'string' : 'json'
-      const value =
-        type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
-      const path = `site/${i % 100}/device/${Math.floor(i / 100)}/temperature` as Path
-      writes.push(single.addAndSet(store, { path, type, properties: {}, removal: undefined }, Buffer.from(value)))
+await t.test(
+  `an export of ${topics} topics, imported and exported again, gives the same bytes`,
+  { timeout: 600_000 },
+  async (t) => {
+    mkdirSync(dataDir('many'))
+    const store = openLmdbStore({ directory: dataDir('many') })
+    for (let i = 0; i < topics; ) {
+      const writes: Promise<unknown>[] = []
+      for (const end = Math.min(i + 2000, topics); i < end; i++) {
+        const type = i % 10 === 0 ? 'string' : 'json'
+        const value =
+          type === 'string' ? `"value ${i}"` : `{"t":${(i * 0.1).toFixed(2)},"n":12345678901234567890,"u":"é${i}"}`
+        const path = `site/${i % 100}/device/${Math.floor(i / 100)}/temperature` as Path
+        writes.push(single.addAndSet(store, { path, type, properties: {}, removal: undefined }, Buffer.from(value)))
+      }
+      await Promise.all(writes)
     }
-    await Promise.all(writes)
-  }
-  await store.close()
-  const lines = await exported('many')
-  t.equal(lines.split('\n').length, topics + 2)
-  t.match(await imported('again', lines), { code: 0, stderr: '' })
-  t.ok((await exported('again')) === lines, 'the same bytes')
-})
+    await store.close()
+    const lines = await exported('many')
+    t.equal(lines.split('\n').length, topics + 2)
+    t.match(await imported('again', lines), { code: 0, stderr: '' })
+    t.ok((await exported('again')) === lines, 'the same bytes')
+  },
+)

@@ -197,7 +197,9 @@ await t.test('requests to a large store cost little more than to a small one', a
     ...prefixed('small', { ...small.results, ...microseconds(small.costs) }),
     ...prefixed('large', { ...large.results, ...microseconds(large.costs) }),
   })
-  await t.test('requests are answered in a quarter of the memory', { skip: whyNoMemoryLimit() }, (t) =>
-    measureLimited(t, large, random),
+  await t.test(
+    'requests to a large store are answered with memory for a quarter of it',
+    { skip: whyNoMemoryLimit() },
+    (t) => measureLimited(t, large, random),
   )
 })

@@ -16,7 +16,7 @@ const commands = [['check'], ['backup', copy], ['export'], ['keys', 'revoke', 's
 
 for (const command of commands) {
   const name = command.slice(0, 2).join(' ')
-  t.test(`${name} without a store exits with 1, reports it and changes nothing`, async (t) => {
+  t.test(`${name} without a store exits with 1, reports the missing store and changes nothing`, async (t) => {
     const fails = async (data: string, message: string): Promise<void> => {
       const { code, stdout, stderr } = await runCommand([...command, '--data', data])
       t.strictSame({ code, stdout }, { code: 1, stdout: '' })
@@ -68,7 +68,7 @@ t.test('serve names the owner of a store that it cannot reach', { skip: needsRoo
   t.match(stderr, /topics: this process \(uid 0\) cannot .*\(EACCES\); it is owned by uid 65534.*: change its owner/)
 })
 
-t.test('keys add creates a store only with --create, and reports it', async (t) => {
+t.test('keys add creates a store only with --create, and reports that it did', async (t) => {
   const fresh = join(directory, 'fresh')
   t.strictSame(await runCommand(['keys', 'add', 'first', '--data', fresh]), {
     code: 1,

@@ -100,7 +100,7 @@ function isFlat(t: Test, what: string, early: Sizes, late: Sizes): void {
   t.ok(late.fileMiB < fileGrowthMax * early.fileMiB, `${what}: the file does not grow`)
 }
 
-t.test('a mixed load gets correct responses, and nothing grows', async (t) => {
+t.test('a mixed load gets correct responses, and memory, file and latencies do not grow', async (t) => {
   const directory = t.testdir()
   const server = await startServer(t, { workers: 2, dataDir: join(directory, 'db'), env: memoryEnv(directory) })
   const beforeReloads: Sizes[] = []

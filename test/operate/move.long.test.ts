@@ -54,7 +54,7 @@ for (const withService of [false, true]) {
   })
 }
 
-t.test('nothing is overwritten without --overwrite, and a copy continues past equal topics', async (t) => {
+t.test('no topic is overwritten without --overwrite, and a copy skips topics that are already equal', async (t) => {
   const data = join(t.testdir(), 'db')
   const before = line('a/1') + line('a/2') + line('b/1') + line('b/2', '"value":2')
   await imported(before, data)
@@ -74,7 +74,7 @@ t.test('nothing is overwritten without --overwrite, and a copy continues past eq
   t.equal(await topicsOf(data), line('b/1') + line('b/2'))
 })
 
-t.test('wrong paths are rejected, and nothing changes', async (t) => {
+t.test('unsuitable paths are rejected, and nothing changes', async (t) => {
   const data = join(t.testdir(), 'db')
   const long = 'x'.repeat(1970)
   await imported(line('a') + line(`a/${long}`), data)
@@ -135,7 +135,7 @@ t.test('a topic that changes during a rename stays at its old path', async (t) =
   else t.match(stderr, /^topicd: 1 topic not renamed because of a change or removal in the meantime/m)
 })
 
-t.test('--overwrite replaces a topic with its type and its properties', async (t) => {
+t.test('--overwrite replaces a topic together with its type and properties', async (t) => {
   const data = join(t.testdir(), 'db')
   const other = (path: string): string => `{"path":"${path}","type":"string","properties":{"X":"y"},"value":"s"}\n`
   await imported(line('a/1', '') + line('a/2') + other('b/1') + other('b/2') + other('b/3'), data)
@@ -145,7 +145,7 @@ t.test('--overwrite replaces a topic with its type and its properties', async (t
   t.equal(await topicsOf(data), line('a/1', '') + line('a/2') + other('a/3'))
 })
 
-t.test('a move that cannot continue ends and reports why, no matter how much is left', async (t) => {
+t.test('a copy or rename that cannot continue stops and reports why, no matter how many topics are left', async (t) => {
   const server = await startServer(t)
   const count = 20_000
   const all = Array.from({ length: count }, (_, number) => line(`a/${100_000 + number}`)).join('')
@@ -157,7 +157,7 @@ t.test('a move that cannot continue ends and reports why, no matter how much is 
   }
 })
 
-t.test('two concurrent renames of one subtree end with each topic at one path', async (t) => {
+t.test('two concurrent renames of one subtree leave each topic at exactly one path', async (t) => {
   const server = await startServer(t)
   const count = 20_000
   await imported(Array.from({ length: count }, (_, number) => line(`a/${number}`)).join(''), server.dataDir)

@@ -19,7 +19,7 @@ const source = fresh('source')
 await runCommand(['keys', 'add', 'first', '--create', '--data', source])
 t.match(await runCommand(['backup', file, '--data', source]), { code: 0 })
 
-await t.test('an unusable backup is rejected in one sentence and leaves nothing', async (t) => {
+await t.test('an unusable backup is rejected with a message of one sentence, and no file is left', async (t) => {
   const variant = (name: string, change: (path: string) => void): string => {
     const path = join(directory, name)
     copyFileSync(file, path)
@@ -81,7 +81,7 @@ await t.test('an unusable backup is rejected in one sentence and leaves nothing'
   t.match(nowhere, { code: 1, stderr: /there is no directory \S+none; create it/ })
 })
 
-await t.test('one of two concurrent restores succeeds; the other changes nothing', async (t) => {
+await t.test('one of two concurrent restores succeeds, and the other restore changes nothing', async (t) => {
   const data = fresh('twice')
   const both = await Promise.all([1, 2].map(() => runCommand(['restore', file, '--data', data])))
   t.strictSame(both.map(({ code }) => code).sort(), [0, 1])

@@ -102,7 +102,7 @@ const wrongLines: readonly (readonly [line: string, ...mentions: string[]])[] = 
   ['TOPICD_SETTINGS=/etc/other', 'TOPICD_SETTINGS'],
 ]
 
-t.test('the error for an invalid line of the settings file names it, and the status is 2', async (t) => {
+t.test('the error for an invalid line of the settings file names the line, and the exit status is 2', async (t) => {
   for (const [line, ...mentions] of wrongLines) {
     const file = settingsFile(t, `TOPICD_DATA=${t.testdirName}/db`, line)
     const { code, stdout, stderr } = await runCommand(['serve', '--port', '0'], { TOPICD_SETTINGS: file })

@@ -44,13 +44,13 @@ function start(): Promise<{ readonly code: number; readonly output: string }> {
 
 const building = 'Building'
 
-await t.test('the first start builds the program and reports the build', async (t) => {
+await t.test('the first start builds the program and reports that it does', async (t) => {
   const { code, output } = await start()
   t.equal(code, 0)
   t.match(output, new RegExp(`${building}[\\s\\S]*started with serve --first-key`), output)
 })
 
-await t.test('a second start does not build', async (t) => {
+await t.test('a second start does not build the program again', async (t) => {
   const { code, output } = await start()
   t.equal(code, 0)
   t.notMatch(output, building)
@@ -65,7 +65,7 @@ await t.test('a failed build is reported, and no older build is started', async 
   t.notMatch(output, 'started with')
 })
 
-await t.test('a start builds again after a source has changed', async (t) => {
+await t.test('a start builds the program again after a source file has changed', async (t) => {
   write('src/main.ts', "console.log('repaired')\n")
   t.match((await start()).output, new RegExp(`${building}[\\s\\S]*repaired`))
 })

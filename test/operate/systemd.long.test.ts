@@ -49,7 +49,7 @@ await t.test('systemd finds no fault in the units', { skip: missing }, async (t)
   t.strictSame(own, [])
 })
 
-await t.test('each unit is confined', { skip: missing }, async (t) => {
+await t.test('the systemd exposure level of each unit is within its limit', { skip: missing }, async (t) => {
   for (const [unit, most] of Object.entries(exposureMax)) {
     const { stdout, stderr } = analyze('security', '--offline=yes', '--no-pager', shipped(unit))
     const exposure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(stdout)?.[1])
@@ -121,7 +121,7 @@ function spanMs(text: string | undefined): number {
   return Number(count) * (unit === 'min' ? 60_000 : 1000)
 }
 
-await t.test('the unit gives the program the time, paths and permissions that it needs', async (t) => {
+await t.test('the service unit gives the program the time, paths and permissions that it needs', async (t) => {
   const unit = readFileSync(shipped('topicd.service'), 'utf8')
   const directives = directivesOf(unit)
   t.ok(spanMs(directives.get('TimeoutStopSec')) > drainMs + drainGraceMs, 'a drain ends before systemd kills it')
@@ -132,7 +132,7 @@ await t.test('the unit gives the program the time, paths and permissions that it
   t.equal(directives.get('NotifyAccess'), 'all', 'systemd-notify is a child of the main process')
 })
 
-await t.test('a reload of the unit has time for sixteen workers to drain', async (t) => {
+await t.test('a reload of the unit is given enough time for sixteen workers to drain', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   const program = directives.get('ExecStart')?.split(' serve ')[0]
   t.equal(
@@ -175,7 +175,7 @@ await t.test('the unit allows the threads of the maximum number of workers while
   )
 })
 
-await t.test('restarts are unlimited and paced; only an invalid setting prevents them', async (t) => {
+await t.test('systemd restarts the service without limit, with pauses, unless a setting is invalid', async (t) => {
   const directives = directivesOf(readFileSync(shipped('topicd.service'), 'utf8'))
   t.equal(directives.get('StartLimitIntervalSec'), '0')
   t.notOk(directives.has('StartLimitBurst'))

@@ -29,7 +29,7 @@ await t.test('the admin listener answers GET and HEAD on five paths', async (t) 
     t.match(await get(adminUrl + path), { status: 404 }, path)
 })
 
-await t.test('a service is not ready until a dead worker is replaced', async (t) => {
+await t.test('a service with a dead worker is not ready until the worker is replaced', async (t) => {
   process.kill(first(server.workerPids()), 'SIGKILL')
   const answers = new Set<string>()
   await until('the service is ready again', async () => {

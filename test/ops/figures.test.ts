@@ -90,7 +90,7 @@ function sampleOf(text: string): Sample {
   return [atS, { answered, failed }]
 }
 
-t.test('a rate covers samples that are 1 to 8 s apart', async (t) => {
+t.test('a rate is calculated from samples that are 1 to 8 s apart', async (t) => {
   for (const [name, samples, expected] of [
     ['the first error of its kind counts', '100:10 102:16 104.5:26+5', [undefined, [3, 0], [4, 2]]],
     ['several pages', '100:0 100.1:1 100.9:9 101:10 101.1:11', [undefined, undefined, undefined, [10, 0], [10, 0]]],
@@ -105,7 +105,7 @@ t.test('a rate covers samples that are 1 to 8 s apart', async (t) => {
   t.match(last, { routes: { '/a': 3, '/b': 1 }, connections: 3, workerResidentBytes: { 'worker 1': 1 } })
 })
 
-t.test('quantiles and means cover the last 30 s', async (t) => {
+t.test('quantiles and means are calculated over the last 30 s', async (t) => {
   const busy: Counts = { seconds: [100, 0], commits: [10, 10] }
   const moments = momentsOf(
     [100, {}],
@@ -152,7 +152,7 @@ t.test('the ten busiest keys and all causes of rejections are named', async (t) 
   t.strictSame(rest.refusals, { no_such_topic: 7 })
 })
 
-t.test('a service reports every figure', async (t) => {
+t.test('a running service reports every figure of the console', async (t) => {
   const server = await startServer(t, { workers: 1, dataDir: join(t.testdir(), 'db') })
   await server.post('addAndSet', { path: 'a', value: 1 })
   const { code, stderr } = await server.command('backup', join(t.testdirName, 'copy.mdb'))

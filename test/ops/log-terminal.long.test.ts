@@ -12,7 +12,7 @@ t.setTimeout(600_000)
 
 const skip = whyNoTerminal()
 
-await t.test('a terminal gets no JSON and shows the first key on its own line', { skip }, async (t) => {
+await t.test('a terminal shows no JSON, and shows the first key on its own line', { skip }, async (t) => {
   const flags = ['--port', '0', '--admin-port', '0', '--data', join(t.testdir(), 'db'), '--first-key', '--access-log']
   const env = { ...process.env, NO_COLOR: '1' }
   const terminal = await onTerminal(t, [process.execPath, mainFile, 'serve', '--workers', '1', ...flags], env)

@@ -43,7 +43,7 @@ await t.test('the access log has one line for each request, with its members', a
   t.equal(requests().length, 6, 'one line for each request')
 })
 
-await t.test('requests are logged only in the access log', async (t) => {
+await t.test('without the access log, individual requests are not logged', async (t) => {
   const server = await startServer(t, { workers: 2 })
   const refused = (): readonly LogLine[] => server.log.filter(({ msg }) => msg === 'API key rejected')
   const startedMs = performance.now()
@@ -76,7 +76,7 @@ await t.test('requests are logged only in the access log', async (t) => {
   t.notOk(server.output.includes(secret), 'the log contains no path and no token')
 })
 
-await t.test('each line starts with the priority of its level under systemd', async (t) => {
+await t.test('under systemd, each line starts with the priority of its level', async (t) => {
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
   const module = join(import.meta.dirname, '../../dist/ops/log.js')
   const program = `import { createLog } from ${JSON.stringify(module)}

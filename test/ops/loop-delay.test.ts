@@ -21,7 +21,7 @@ t.test('quantiles and maximum are derived from the samples, in seconds', (t) => 
   t.end()
 })
 
-t.test('a stall counts for its whole duration', (t) => {
+t.test('a stall of the event loop counts for its whole duration', (t) => {
   const delays = sampled(15_000, (nowMs) => (nowMs === 10_000 ? 5000 : 1))
   const { median, p99, max } = delays.read(15_000)
   t.equal(max, 5)
@@ -41,7 +41,7 @@ t.test('a delay is visible to every reader for 15 s', (t) => {
   t.end()
 })
 
-t.test('samples expire by age, even if the loop was blocked', (t) => {
+t.test('samples expire by age, even if the event loop was blocked', (t) => {
   const delays = new LoopDelays()
   for (const atMs of [1000, 10_000, 20_000]) delays.record(atMs, atMs)
   t.equal(delays.read(24_999).max, 20)

@@ -48,7 +48,7 @@ await t.test('each limit is reported next to the figure that it limits', async (
   })
 })
 
-await t.test('a spare writer is reported while one is loaded', async (t) => {
+await t.test('a metric reports whether a spare writer is loaded', async (t) => {
   const server = await startServer(t)
   const spareIs = (up: number): Promise<unknown> =>
     until(
@@ -62,7 +62,7 @@ await t.test('a spare writer is reported while one is loaded', async (t) => {
   t.equal((await scrape(server.adminUrl)).value('topicd_writer_restarts_total'), 0, 'the writer keeps running')
 })
 
-await t.test('a failed reload keeps the time of the last success', async (t) => {
+await t.test('a failed reload does not change the reported time of the last successful reload', async (t) => {
   const directory = t.testdir()
   const settings = join(directory, 'settings')
   writeFileSync(settings, '')
@@ -91,7 +91,7 @@ await t.test('a failed reload keeps the time of the last success', async (t) => 
   t.match(await seen(), { successful: 0, timeS: second.timeS })
 })
 
-await t.test('the time of the last backup survives a failure and a restart', async (t) => {
+await t.test('the time of the last backup survives a failed backup and a restart', async (t) => {
   const name = 'topicd_last_backup_timestamp_seconds'
   const directory = t.testdir()
   const file = join(directory, 'copy.mdb')
@@ -119,27 +119,33 @@ await t.test('the time of the last backup survives a failure and a restart', asy
 const noOpenssl =
   spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: certificates were NOT tested'
 
-await t.test('the expiry follows the certificate in use, also after a reload', { skip: noOpenssl }, async (t) => {
-  const directory = t.testdir()
-  const cert = join(directory, 'cert.pem')
-  const key = join(directory, 'key.pem')
-  const make = (days: number): number => {
-    const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days ${days}`.split(' ')
-    execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
-    const end = execFileSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
-    return Date.parse(end.trim().replace('notAfter=', '')) / 1000
-  }
-  const first = make(30)
-  const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
-  const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
-  const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
-  t.equal(await expiry(), first)
-  const second = make(60)
-  t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
-  child.kill('SIGHUP')
-  await until('the new expiry is reported', async () => (await expiry()) === second || undefined, 60_000)
-  t.strictSame(await stop(), [0, null])
-})
+await t.test(
+  'the expiry metric follows the certificate in use, even after a reload',
+  { skip: noOpenssl },
+  async (t) => {
+    const directory = t.testdir()
+    const cert = join(directory, 'cert.pem')
+    const key = join(directory, 'key.pem')
+    const make = (days: number): number => {
+      const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days ${days}`.split(
+        ' ',
+      )
+      execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+      const end = execFileSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
+      return Date.parse(end.trim().replace('notAfter=', '')) / 1000
+    }
+    const first = make(30)
+    const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
+    const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
+    const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
+    t.equal(await expiry(), first)
+    const second = make(60)
+    t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
+    child.kill('SIGHUP')
+    await until('the new expiry is reported', async () => (await expiry()) === second || undefined, 60_000)
+    t.strictSame(await stop(), [0, null])
+  },
+)
 
 await t.test('an expiring certificate is logged as a warning', async (t) => {
   const warnings: string[] = []

@@ -57,7 +57,7 @@ function serviceOf(...reports: readonly (readonly Metric[] | undefined)[]) {
 
 const simulated = /counts_total|states|worst|own\{|durations|absent/
 
-await t.test('values are summed over the processes', async (t) => {
+await t.test('values of a metric are summed over the processes', async (t) => {
   const { read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   t.strictSame(await read(simulated), [
     '# HELP counts_total Counts.',
@@ -78,7 +78,7 @@ await t.test('values are summed over the processes', async (t) => {
 
 const values = /^(counts_total|states|own\{|durations_count)/
 
-await t.test('counts outlive their process, but states do not', async (t) => {
+await t.test('counters outlive their process, but gauges do not', async (t) => {
   const { processes, serving, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   const leaving = at(processes, 0)
   serving.delete(leaving)
@@ -89,13 +89,13 @@ await t.test('counts outlive their process, but states do not', async (t) => {
   t.strictSame([...(await read(values))].sort(), left, 'after it has exited')
 })
 
-await t.test('a process that does not respond has no per-process values', async (t) => {
+await t.test('no per-process values are reported for a process that does not respond', async (t) => {
   const { processes, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   at(processes, 0).answers = false
   t.strictSame(await read(values), ['counts_total 7', 'states 7', 'own{pid="5"} 5', 'durations_count 9'])
 })
 
-await t.test("if the worker that should report the store's metrics exits, another one does", async (t) => {
+await t.test("if the worker that should report the store's metrics exits, another worker reports them", async (t) => {
   const { processes, serving, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
   const [first, second] = [at(processes, 0), at(processes, 1)]
   first.answers = false
@@ -120,7 +120,7 @@ await t.test('console pages share samples, at most one per second', async (t) =>
   t.ok(performance.now() - startMs >= 1000)
 })
 
-await t.test('the first keys of the service have labels, and all others share one', async (t) => {
+await t.test('the first keys of the service have their own labels, and all other keys share one label', async (t) => {
   const keysOf = (first: number): Metric[] => {
     const names = ['other', ...Array.from({ length: keyNamesCountedMax }, (_, i) => `key-${first + i}`)]
     return evaluate({ requests_total: counter('Requests.', () => names.map((key) => [{ key }, 1])) }, undefined)
@@ -132,7 +132,7 @@ await t.test('the first keys of the service have labels, and all others share on
     t.ok(lines.includes(`requests_total{key=${line}`), line)
 })
 
-await t.test('a process of another build reports its own metrics and does no harm', async (t) => {
+await t.test('a process of another build reports its own metrics and does not disturb the others', async (t) => {
   const later = evaluate({ newer: gauge('Newer.', () => 1) }, undefined)
   const strange = [{ name: 'strange', type: 'counter' }] as never
   const { processes, serving, errors, read } = serviceOf(evaluate(table, 2), undefined, later, strange)

@@ -62,7 +62,7 @@ await t.test('rejected requests are counted by cause', async (t) => {
     t.equal(more('topicd_rejected_total', { cause }), 1, cause)
 })
 
-await t.test('announced lengths of rejected requests are not counted', async (t) => {
+await t.test('the announced lengths of rejected requests are not counted as received bytes', async (t) => {
   const start = await scrape(adminUrl)
   const head = (first: string, ...lengths: readonly string[]) => [first, 'host: x', ...lengths, '', '{}'].join('\r\n')
   for (const first of ['POST /topics/fetch HTTP/1.1', 'GET /healthz HTTP/1.1']) {
@@ -120,7 +120,7 @@ await t.test('every write is counted either in a commit or in flight', async (t)
   t.ok(inFlight > 0, `some scrapes saw writes in flight: ${inFlight}`)
 })
 
-await t.test('the store, the disk and the processes are reported', async (t) => {
+await t.test('metrics of the store, the disk and the processes are reported', async (t) => {
   const now = await scrape(adminUrl)
   t.equal(now.value('topicd_topics'), 65)
   t.ok(now.value('topicd_store_bytes') > 4096)
@@ -158,7 +158,7 @@ await t.test('each worker reports its memory and event loop to every reader', as
   t.equal(p99, seen.value('topicd_event_loop_delay_p99_seconds'), "the overall value is the slowest worker's")
 })
 
-await t.test('an unresponsive worker has no current figures', async (t) => {
+await t.test('no current figures are reported for an unresponsive worker', async (t) => {
   const [stopped = 0, other = 0] = server.workerPids()
   process.kill(stopped, 'SIGSTOP')
   const during = await scrape(adminUrl)
@@ -175,7 +175,7 @@ await t.test('an unresponsive worker has no current figures', async (t) => {
   })
 })
 
-await t.test('names, types and help follow the conventions', async (t) => {
+await t.test('the names, types and help texts of metrics follow the conventions', async (t) => {
   const { text, type } = await get(`${adminUrl}/metrics`)
   t.match(type, 'text/plain; version=0.0.4')
   for (const [name, kind] of after.types) {
@@ -190,21 +190,25 @@ await t.test('names, types and help follow the conventions', async (t) => {
 const noPromtool =
   spawnSync('promtool', ['--version']).error !== undefined && 'promtool is not installed: the metrics were NOT linted'
 
-await t.test('promtool reports nothing, with workers and while they are replaced', { skip: noPromtool }, async (t) => {
-  const lints = async (): Promise<void> => {
-    const { text } = await get(`${adminUrl}/metrics`)
-    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
-    t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' })
-  }
-  await lints()
-  for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
-  await lints()
-  await until('two workers are reported', async () =>
-    (await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined,
-  )
-})
+await t.test(
+  'promtool finds no fault in the metrics, even while workers are replaced',
+  { skip: noPromtool },
+  async (t) => {
+    const lints = async (): Promise<void> => {
+      const { text } = await get(`${adminUrl}/metrics`)
+      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+      t.strictSame({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' })
+    }
+    await lints()
+    for (const pid of server.workerPids()) process.kill(pid, 'SIGKILL')
+    await lints()
+    await until('two workers are reported', async () =>
+      (await scrape(adminUrl)).value('topicd_workers') === 2 ? true : undefined,
+    )
+  },
+)
 
-await t.test('no counter falls when workers are replaced or killed', async (t) => {
+await t.test('no counter decreases when workers are replaced or killed', async (t) => {
   let last: Metrics = await scrape(adminUrl)
   async function scrapeUnfallen(what: string): Promise<Metrics> {
     const next = await scrape(adminUrl)

@@ -33,7 +33,7 @@ await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', 
 const [archive = ''] = readdirSync(project).filter((name) => name.endsWith('.tgz'))
 await run('tar', ['-xzf', join(project, archive), '-C', join(modules, 'topicd'), '--strip-components=1'])
 
-t.test('the package of the client installs no other package and is small', async (t) => {
+t.test('the package of the client is small and installs no other package', async (t) => {
   t.strictSame(alone, ['topicd-client'])
   const { stdout } = await run('du', ['-sb', join(modules, 'topicd-client')])
   t.ok(Number.parseInt(stdout, 10) < bytesMax, stdout)
@@ -79,7 +79,7 @@ for (const name of ['topicd-client', 'topicd/client']) {
     ])
   })
 
-  t.test(`the types of ${name} are found and correct`, (t) => {
+  t.test(`the types of ${name} are found by the compiler and are correct`, (t) => {
     const file = join(project, 'typed.ts')
     const typed = typedWith(name)
     for (const [platform, options] of Object.entries(platforms)) {

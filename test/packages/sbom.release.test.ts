@@ -17,7 +17,7 @@ interface Sbom {
 
 t.setTimeout(600_000)
 
-t.test('the list has each package in the tarball and nothing else', async (t) => {
+t.test('the SBOM lists each package in the tarball and nothing else', async (t) => {
   const packageOf = builtPackages(t)
   const directory = t.testdir()
   execFileSync('tar', ['-xzf', packageOf('tarball', '1.0.0'), '-C', directory, '--strip-components=1'])

@@ -59,7 +59,7 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
     t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
   })
 
-  await t.test('a restart finds the release in use', async () => {
+  await t.test('a restart starts the release in use', async () => {
     machine.run('systemctl restart topicd')
     until(machine, ready)
   })
@@ -83,7 +83,7 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
   })
 
-  await t.test('an uninstallation keeps settings and topics; with --purge it keeps nothing', async (t) => {
+  await t.test('an uninstallation keeps settings and topics, but deletes everything with --purge', async (t) => {
     machine.run('systemctl enable --now topicd topicd-backup.timer; systemctl start topicd-backup')
     // Files of other programs, with similar names.
     machine.run(

@@ -21,7 +21,7 @@ function storeMessages(log: readonly Readonly<Record<string, unknown>>[]): unkno
 }
 
 await t.test(
-  'a service whose engine goes down rejects requests and recovers',
+  'a service whose engine goes down rejects requests, and recovers when the engine is back',
   { skip, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''
@@ -61,7 +61,7 @@ await t.test('a service whose engine refuses access exits with the reason', { sk
   t.match(stderr, 'the PostgreSQL server denies access: role "stranger" does not exist')
 })
 
-await t.test('a lease that expires too late is taken over', { skip, timeout: 600_000 }, async (t) => {
+await t.test('a lease that expires too far in the future is taken over', { skip, timeout: 600_000 }, async (t) => {
   const address = (await engine?.database()) ?? ''
   await execute(
     address,

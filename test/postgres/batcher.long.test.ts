@@ -59,7 +59,7 @@ async function endAll({ statements }: Simulation): Promise<string[]> {
   return statements.map(({ text }) => text)
 }
 
-t.test('requests of one turn share a statement', async (t) => {
+t.test('requests of one turn of the event loop share a statement', async (t) => {
   const simulation = simulate()
   for (const name of ['a1', 'b1', 'a2', 'c1']) simulation.batcher.add(request(name))
   t.equal(simulation.statements.length, 0, 'nothing is sent before the end of the turn')
@@ -67,19 +67,22 @@ t.test('requests of one turn share a statement', async (t) => {
   t.strictSame(await endAll(simulation), ['a1+a2 b1 c1'])
 })
 
-t.test('a statement has a limited number of groups and takes no more beyond 4 MiB', async (t) => {
-  const many = simulate({ groupsMax: 2 })
-  for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
-  await nextTurn()
-  t.strictSame(await endAll(many), ['a1+a2 b1', 'c1'])
-  const large = simulate()
-  large.batcher.add(request('a1', 4 * 1024 * 1024))
-  for (const name of ['b1', 'c1']) large.batcher.add(request(name))
-  await nextTurn()
-  t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'one more group is taken at the limit, and none beyond it')
-})
+t.test(
+  'a statement has a limited number of groups of requests, and no further group once it exceeds 4 MiB',
+  async (t) => {
+    const many = simulate({ groupsMax: 2 })
+    for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
+    await nextTurn()
+    t.strictSame(await endAll(many), ['a1+a2 b1', 'c1'])
+    const large = simulate()
+    large.batcher.add(request('a1', 4 * 1024 * 1024))
+    for (const name of ['b1', 'c1']) large.batcher.add(request(name))
+    await nextTurn()
+    t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'one more group is taken at the limit, and none beyond it')
+  },
+)
 
-t.test('requests that are put back are sent before newer ones', async (t) => {
+t.test('requests that are put back into the queue are sent before newer ones', async (t) => {
   const simulation = simulate()
   const [changed, same] = [request('a1'), request('b0')]
   for (const one of [changed, same]) simulation.batcher.add(one)
@@ -91,7 +94,7 @@ t.test('requests that are put back are sent before newer ones', async (t) => {
   t.strictSame(await endAll(simulation), ['a1 b0', 'a2 b0+b1'])
 })
 
-t.test('a request that is put back survives its failed statement', async (t) => {
+t.test('a request that is put back into the queue is not rejected if its statement fails', async (t) => {
   const simulation = simulate()
   const requests = ['a1', 'b1', 'c1'].map((name) => request(name))
   for (const one of requests) simulation.batcher.add(one)
@@ -107,7 +110,7 @@ t.test('a request that is put back survives its failed statement', async (t) => 
   t.strictSame(await endAll(simulation), ['a1 b1 c1', 'a1 b2'])
 })
 
-t.test('a failed statement rejects its requests, not later ones', async (t) => {
+t.test('a failed statement rejects its own requests but not later requests', async (t) => {
   const simulation = simulate()
   const failing = ['a1', 'a2', 'b1'].map((name) => request(name))
   for (const one of failing) simulation.batcher.add(one)

@@ -69,38 +69,46 @@ async function makeBig(): Promise<string> {
   return store
 }
 
-await t.test('concurrent fetches of big values use bounded memory', { skip, timeout: 600_000 }, async (t) => {
-  const [topics, valueBytes] = [bigTopics, bigBytes]
-  const store = await storeOfBig
-  const server = await startServer(t, { store, workers: 1 })
-  const worker = first(server.workerPids())
-  const before = peakBytes(worker)
-  const agent = new Agent({ keepAlive: true, maxSockets: topics })
-  t.teardown(() => agent.destroy())
-  const fetched = await Promise.all(
-    Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
-  )
-  t.ok(Math.min(...fetched) > valueBytes, `each response is complete: ${Math.min(...fetched)} bytes or more`)
-  const grown = peakBytes(worker) - before
-  t.ok(
-    grown < bytesMax,
-    `${topics} values of ${valueBytes} bytes grew the worker by ${Math.round(grown / mebibyte)} MiB`,
-  )
-})
+await t.test(
+  'concurrent fetches of large values use a bounded amount of memory',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const [topics, valueBytes] = [bigTopics, bigBytes]
+    const store = await storeOfBig
+    const server = await startServer(t, { store, workers: 1 })
+    const worker = first(server.workerPids())
+    const before = peakBytes(worker)
+    const agent = new Agent({ keepAlive: true, maxSockets: topics })
+    t.teardown(() => agent.destroy())
+    const fetched = await Promise.all(
+      Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
+    )
+    t.ok(Math.min(...fetched) > valueBytes, `each response is complete: ${Math.min(...fetched)} bytes or more`)
+    const grown = peakBytes(worker) - before
+    t.ok(
+      grown < bytesMax,
+      `${topics} values of ${valueBytes} bytes grew the worker by ${Math.round(grown / mebibyte)} MiB`,
+    )
+  },
+)
 
-await t.test('concurrent reads of big values are served about equally often', { skip, timeout: 600_000 }, async (t) => {
-  const opened = await openPostgresStore(await storeOfBig)
-  t.teardown(() => opened.close())
-  const endMs = performance.now() + 3000
-  const answered = await Promise.all(
-    Array.from({ length: 6 }, async (_, i) => {
-      let count = 0
-      for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
-      return count
-    }),
-  )
-  t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
-})
+await t.test(
+  'clients that read large values concurrently are served about equally often',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const opened = await openPostgresStore(await storeOfBig)
+    t.teardown(() => opened.close())
+    const endMs = performance.now() + 3000
+    const answered = await Promise.all(
+      Array.from({ length: 6 }, async (_, i) => {
+        let count = 0
+        for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
+        return count
+      }),
+    )
+    t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
+  },
+)
 
 await t.test(
   'concurrent pages of large items are correct and within their limit',

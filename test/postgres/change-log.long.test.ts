@@ -81,7 +81,7 @@ function change(number: number): readonly WriteOperation[] {
   }
 }
 
-await t.test('readers see the commits of three hosts in one order', options, async (t) => {
+await t.test('readers see the commits of three hosts in the same order', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   // A database may have other defaults: here a transaction sees the state at its start and hardly waits for others.
   const database = only(await execute(address, 'select quote_ident(current_database()) as name')).name
@@ -129,7 +129,7 @@ async function forgetLast(address: string): Promise<void> {
   )
 }
 
-await t.test('a place in or after a commit lost by a failover counts as gone', options, async (t) => {
+await t.test('a log position in or after a commit that a failover lost counts as gone', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, async (store) => {
     const end = () => Promise.resolve(store.inSnapshot((log) => log.end()))
@@ -188,7 +188,7 @@ async function trim(store: TopicStore): Promise<void> {
   await store.removeDue(planSelector)
 }
 
-await t.test('trimming keeps the newest changes and the last row', options, async (t) => {
+await t.test('trimming the log keeps the newest changes and the last row', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, (store) => write(store, 600))
   const whole = await readLog(address)
@@ -202,14 +202,14 @@ await t.test('trimming keeps the newest changes and the last row', options, asyn
   t.equal(at(await readLog(address), -1 + (await readLog(address)).length).total, 610n, 'the count continues')
 })
 
-await t.test('many rows are trimmed in several statements', options, async (t) => {
+await t.test('many rows of the log are trimmed in several statements', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await lengthenLog(address, 2500)
   await withStore(t, address, trim, 1)
   t.equal((await readLog(address)).length, 1)
 })
 
-await t.test('rows with versions in the future are trimmed like any others', options, async (t) => {
+await t.test('rows with versions in the future are trimmed like any other rows', options, async (t) => {
   const address = (await engine?.database()) ?? ''
   await withStore(t, address, (store) => write(store, 600))
   await setClockBack(address, 3_600_000)
@@ -261,7 +261,7 @@ const damages: readonly (readonly [name: string, damage: string, finding: RegExp
   ],
 ]
 
-await t.test('a check finds each kind of damage to the log and to versions', options, async (t) => {
+await t.test('a check finds each kind of damage to the log and to the versions of topics', options, async (t) => {
   for (const [name, damage, finding] of damages) {
     const address = (await engine?.database()) ?? ''
     await withStore(t, address, async (store) => {

@@ -10,7 +10,7 @@ const seconds = Number(process.env.TORTURE_SECONDS ?? 4)
 const engine = await postgres()
 
 await t.test(
-  'kills under load over PostgreSQL lose no acknowledged write',
+  'with PostgreSQL, killing processes under load loses no acknowledged write',
   { skip: engine === undefined && skipReason, timeout: (seconds + 600) * 1000 },
   async (t) => {
     const { load, server, workersKilled, primariesKilled, faults } = await torture(t, {

@@ -15,7 +15,7 @@ import { path, single } from '../support/stores/store.js'
 const engine = await postgres()
 
 await t.test(
-  'each refusal by the engine has its own response',
+  'each kind of refusal by the engine gets its own response',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const store = (await engine?.database()) ?? ''
@@ -50,26 +50,26 @@ await t.test(
       }
     })
 
-    await t.test('a persistent conflict gets 503 and changes nothing', async (t) => {
+    await t.test('a write with a persistent conflict gets 503 and changes nothing', async (t) => {
       await fault('lost', '40001', 1000)
       refuses(t, await write('lost'), 503, 'write_conflict', 'a conflict at each attempt')
       await fault('none', '40001', 0)
       refuses(t, await post('fetch', { path: 'lost' }), 400, 'no_such_topic', 'the topic was not created')
     })
 
-    await t.test('a full disk gets 507', async (t) => {
+    await t.test('a write to a full disk gets 507', async (t) => {
       await fault('full', '53100', 1)
       refuses(t, await write('full'), 507, 'disk_nearly_full', 'disk full')
       gives(t, await write('full'), '{"path":"full","created":true}', 'once there is room again')
     })
 
-    await t.test('a read-only engine gets 503 until it is writable', async (t) => {
+    await t.test('a write to a read-only engine gets 503 until the engine is writable', async (t) => {
       await fault('reads', '25006', 1)
       refuses(t, await write('reads'), 503, 'store_unavailable', 'read only')
       gives(t, await write('reads'), '{"path":"reads","created":true}', 'once it is writable again')
     })
 
-    await t.test('an unknown error gets 500', async (t) => {
+    await t.test('a write that causes an unknown error of the engine gets 500', async (t) => {
       await fault('odd', 'P0001', 1)
       refuses(t, await write('odd'), 500, 'internal_error', 'an unknown error')
       gives(t, await write('odd'), '{"path":"odd","created":true}', 'the service continues')
@@ -78,7 +78,7 @@ await t.test(
 )
 
 await t.test(
-  'a connection lost during a commit leaves an unknown outcome; a read is retried',
+  'a connection lost during a commit leaves an unknown outcome, but a read is retried',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''

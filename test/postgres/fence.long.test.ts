@@ -27,13 +27,13 @@ function simulate(onProof: (engine: { timeline: number; proofs: number }) => rea
 
 const proof = [{ lsn: '0/0' }]
 
-t.test('a read is returned after a proof by the same primary', async (t) => {
+t.test('a read is returned once the same server has proved that it is the primary', async (t) => {
   const { engine, fenced } = simulate(() => proof)
   t.equal(await fenced(), 1)
   t.strictSame(engine, { timeline: 1, proofs: 1, reads: 1 })
 })
 
-t.test('a read is repeated on the successor that gives the proof', async (t) => {
+t.test('a read is repeated on the successor if it is the successor that gives the proof', async (t) => {
   const { engine, fenced } = simulate((engine) => {
     engine.timeline = 2
     return proof
@@ -53,13 +53,13 @@ t.test('a read is rejected if the primary changes at each attempt', async (t) =>
   })
 })
 
-t.test('an engine without a synchronous standby proves nothing', async (t) => {
+t.test('an engine without a synchronous standby cannot prove that it is the primary', async (t) => {
   const { fenced } = simulate(() => [])
   const message = 'the PostgreSQL server did not prove that it is the primary: it no longer has a synchronous standby'
   await t.rejects(fenced(), { kind: 'unavailable', message })
 })
 
-t.test('an engine that does not answer proves nothing', async (t) => {
+t.test('an engine that does not answer cannot prove that it is the primary', async (t) => {
   const { fenced } = simulate(() => {
     throw new StoreError('unknown_outcome', 'the PostgreSQL server was lost')
   })
@@ -69,7 +69,7 @@ t.test('an engine that does not answer proves nothing', async (t) => {
   })
 })
 
-t.test('one proof serves the reads that wait for it, and no later ones', async (t) => {
+t.test('one proof serves all reads that wait for it, but no later reads', async (t) => {
   const { engine, fenced } = simulate(() => proof)
   await Promise.all(Array.from({ length: 100 }, () => fenced()))
   t.equal(engine.proofs, 1)

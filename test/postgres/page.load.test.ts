@@ -44,7 +44,7 @@ function blockWith(text: string): string {
   return block.text
 }
 
-await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs }, async (t) => {
+await t.test('the commands in docs/postgresql.md work', { skip, timeout: hangMs }, async (t) => {
   // Outside the checkout, which the account postgres may not be able to enter.
   const directory = mkdtempSync(join(tmpdir(), 'topicd-page-'))
   chmodSync(directory, 0o755)
@@ -152,7 +152,7 @@ await t.test('the commands of docs/postgresql.md work', { skip, timeout: hangMs 
     t.match(readFileSync(join(directory, 'tree.ndjson'), 'utf8'), line)
   })
 
-  await t.test('an unused directory is reported', async (t) => {
+  await t.test('an unused data directory is reported', async (t) => {
     t.equal((await runCommand(['export', '--data', directory], env)).stderr, warning)
     t.equal((await runCommand(['export'], env)).stderr, '', 'a directory is reported only if given')
   })

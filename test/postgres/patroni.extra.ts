@@ -115,10 +115,10 @@ await t.test(
     const first = await startServer(t, { store, workers: 2, check: false })
     const { token } = first
     const second = await startServer(t, { store, workers: 2, check: false, token, dataDir: `${t.testdirName}/second` })
-    await t.test('a load on both hosts shows nothing lost or stale', (t) =>
+    await t.test('under load on both hosts, nothing is lost or stale', (t) =>
       failOver(t, cluster, [first, second], [killed, frozen, patroniFrozen]),
     )
-    await t.test('readers of changes miss nothing', (t) =>
+    await t.test('readers of changes miss no change during failovers', (t) =>
       followChanges(t, cluster, [first, second], [killed, frozen, patroniFrozen]),
     )
 
@@ -132,7 +132,7 @@ await t.test(
     }
     const third = await startServer(t, { ...options, dataDir: `${t.testdirName}/third` })
     const fourth = await startServer(t, { ...options, dataDir: `${t.testdirName}/fourth` })
-    await t.test('a load with fenced reads and without HAProxy shows nothing lost or stale', (t) =>
+    await t.test('under load with fenced reads and without HAProxy, nothing is lost or stale', (t) =>
       failOver(t, cluster, [third, fourth], [killed, patroniFrozen]),
     )
   },

@@ -69,7 +69,7 @@ function simulate(sizeMax: number, workingOf = async (all: readonly number[]): P
 const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is down')
 const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
 
-t.test('the number of sessions is limited, and requests get them in order', async (t) => {
+t.test('the number of sessions is limited, and waiting requests get a session in order', async (t) => {
   const { engine, pool } = simulate(2)
   const [first, second] = await Promise.all([pool.acquire(), pool.acquire()])
   const order: string[] = []
@@ -88,7 +88,7 @@ t.test('the number of sessions is limited, and requests get them in order', asyn
   t.equal(engine.sessions.length, 2)
 })
 
-t.test('an abandoned session counts until its response arrives', async (t) => {
+t.test('an abandoned session counts towards the limit until its response arrives', async (t) => {
   const { engine, pool } = simulate(1)
   const session = await pool.acquire()
   pool.giveUp(session)
@@ -124,7 +124,7 @@ t.test('requests are rejected immediately while no session can be opened', async
   await pool.acquire()
 })
 
-t.test('a pool with open sessions survives a failed opening', async (t) => {
+t.test('a pool with open sessions survives a failure to open another session', async (t) => {
   const { engine, pool } = simulate(2)
   const session = await pool.acquire()
   engine.failure = away
@@ -162,36 +162,39 @@ t.test('only sessions unused for a minute are closed', async (t) => {
   t.equal(await pool.acquire(), used)
 })
 
-t.test('a process has at most 8 sessions for reads, or its share if that is smaller', async (t) => {
-  const { open } = Engine.prototype
-  t.teardown(() => Object.assign(Engine.prototype, { open }))
-  for (const [slots, sharers, expected] of [
-    [1000, 1, 8],
-    [100, 4, 5],
-    [10, 4, 1],
-  ] as const) {
-    let opened = 0
-    let answer = (): void => {}
-    const answered = new Promise<readonly unknown[]>((resolve) => (answer = () => resolve([])))
-    Engine.prototype.open = async () => {
-      opened++
-      const session = { slots, timeline: 0, execute: () => answered }
-      return Object.assign(new SimulatedSession(), session) as unknown as Session
+t.test(
+  "a process has at most 8 sessions for reads, or its share of the server's connections if that is smaller",
+  async (t) => {
+    const { open } = Engine.prototype
+    t.teardown(() => Object.assign(Engine.prototype, { open }))
+    for (const [slots, sharers, expected] of [
+      [1000, 1, 8],
+      [100, 4, 5],
+      [10, 4, 1],
+    ] as const) {
+      let opened = 0
+      let answer = (): void => {}
+      const answered = new Promise<readonly unknown[]>((resolve) => (answer = () => resolve([])))
+      Engine.prototype.open = async () => {
+        opened++
+        const session = { slots, timeline: 0, execute: () => answered }
+        return Object.assign(new SimulatedSession(), session) as unknown as Session
+      }
+      const connections = new Connections('postgres://127.0.0.1/test', sharers)
+      const read = (): Promise<unknown> => connections.read({ name: 'any', text: '' }, [])
+      const reads = [read()]
+      await turn()
+      for (let i = 0; i < 30; i++) reads.push(read())
+      await turn()
+      t.equal(opened, expected, `${slots} for ${sharers} processes`)
+      answer()
+      await Promise.all(reads)
+      await connections.close()
     }
-    const connections = new Connections('postgres://127.0.0.1/test', sharers)
-    const read = (): Promise<unknown> => connections.read({ name: 'any', text: '' }, [])
-    const reads = [read()]
-    await turn()
-    for (let i = 0; i < 30; i++) reads.push(read())
-    await turn()
-    t.equal(opened, expected, `${slots} for ${sharers} processes`)
-    answer()
-    await Promise.all(reads)
-    await connections.close()
-  }
-})
+  },
+)
 
-t.test('a close ends abandoned sessions immediately and others after a moment', async (t) => {
+t.test('closing the pool ends abandoned sessions immediately and other sessions after a moment', async (t) => {
   const { engine, pool } = simulate(3)
   const [first, second, third] = await Promise.all([pool.acquire(), pool.acquire(), pool.acquire()])
   pool.giveUp(first)

@@ -42,7 +42,7 @@ t.test('an address is shown without its password', (t) => {
   t.end()
 })
 
-t.test('ambiguous and malformed addresses are invalid; others are valid', (t) => {
+t.test('ambiguous and malformed addresses are invalid, and all others are valid', (t) => {
   const valid = [
     'lmdb',
     'postgres://u:p@s@h/d',

@@ -30,7 +30,7 @@ await t.test(
     const data = join(t.testdir(), 'db')
     const opened = async (): Promise<void> => (await openPostgresStore(store)).close()
 
-    await t.test('nothing starts without a schema', async (t) => {
+    await t.test('neither the service nor a command starts without a schema', async (t) => {
       const serve = ['serve', '--port', '0', '--admin-port', '0', '--workers', '1']
       for (const command of [serve, ['check']]) {
         const { code, stderr } = await runCommand([...command, '--store', store, '--data', data])
@@ -46,21 +46,28 @@ await t.test(
       await opened()
     })
 
-    await t.test('a schema of another version is rejected unless it allows this program', async (t) => {
-      const newer = { message: /schema has version 7, but this topicd supports 6: install the newer topicd/ }
-      await execute(store, `update topicd.meta set value = 7 where name in ('schema_version', 'oldest_program')`)
-      await t.rejects(opened(), newer)
-      await t.rejects(migratePostgresStore(store), newer)
-      await execute(store, `delete from topicd.meta where name = 'oldest_program'`)
-      await t.rejects(opened(), newer, 'a later schema without its oldest program')
-      await execute(store, `insert into topicd.meta values ('oldest_program', 6)`)
-      await opened()
-      t.match(await migratePostgresStore(store), { to: 7 }, 'a later schema that allows this program is left unchanged')
-      await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
-      await t.rejects(opened(), { message: /run "topicd migrate"/ }, 'an unfinished schema')
-      await migratePostgresStore(store)
-      await opened()
-    })
+    await t.test(
+      'a schema of another version is rejected unless the schema allows this version of topicd',
+      async (t) => {
+        const newer = { message: /schema has version 7, but this topicd supports 6: install the newer topicd/ }
+        await execute(store, `update topicd.meta set value = 7 where name in ('schema_version', 'oldest_program')`)
+        await t.rejects(opened(), newer)
+        await t.rejects(migratePostgresStore(store), newer)
+        await execute(store, `delete from topicd.meta where name = 'oldest_program'`)
+        await t.rejects(opened(), newer, 'a later schema without its oldest program')
+        await execute(store, `insert into topicd.meta values ('oldest_program', 6)`)
+        await opened()
+        t.match(
+          await migratePostgresStore(store),
+          { to: 7 },
+          'a later schema that allows this program is left unchanged',
+        )
+        await execute(store, `update topicd.meta set value = 0 where name = 'schema_version'`)
+        await t.rejects(opened(), { message: /run "topicd migrate"/ }, 'an unfinished schema')
+        await migratePostgresStore(store)
+        await opened()
+      },
+    )
 
     await t.test('a database that cannot store every character is rejected', async (t) => {
       const name = `${/\/([^/?]+)(\?|$)/.exec(store)?.[1]}_latin`
@@ -98,7 +105,7 @@ async function metaOf(address: string): Promise<Record<string, number>> {
 }
 
 await t.test(
-  'a store of 1.0.0 is migrated with its data; an earlier one is rejected',
+  'a store of 1.0.0 is migrated with its data, and an earlier store is rejected',
   { skip: engine === undefined && skipReason, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''

@@ -58,7 +58,7 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
     }
   })
 
-  await t.test('a key works and is revoked on both hosts', async (t) => {
+  await t.test('an API key is valid on both hosts, and its revocation applies to both', async (t) => {
     const key = await first.addKey('shared')
     const client = second.connect(6, key)
     const isKnown = async (): Promise<true | undefined> =>
@@ -75,7 +75,7 @@ await t.test('two hosts serve one tree', { skip: engine === undefined && skipRea
     }
   })
 
-  await t.test('one host evaluates removals; if it is killed, the other takes over', (t) =>
+  await t.test('one host evaluates removal policies, and the other takes over if that host is killed', (t) =>
     evaluators(t, store, first, second),
   )
 })

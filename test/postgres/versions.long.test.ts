@@ -30,7 +30,7 @@ async function setVersions(address: string, version: bigint): Promise<void> {
 }
 
 await t.test(
-  'every change gets a greater version even if the clock was ahead',
+  'every change gets a greater version than earlier changes, even if the clock was ahead',
   { skip, timeout: 600_000 },
   async (t) => {
     const address = (await engine?.database()) ?? ''

@@ -50,7 +50,7 @@ class Tree {
   }
 }
 
-t.test('*path// finds the topic and its descendants, even if no pattern is valid', async (t) => {
+t.test('*path// finds the topic and its descendants, even if the path is not a valid pattern', async (t) => {
   const unusual = ['\n', ...'a+b ? * ** {2} a|b ^ $ . c++ x{2,1} é 😀 >a #a %a'.split(' ')]
   const broken = ['a(b', '[', ')', '(?', '[[:x:]]', 'Q\\', '\\Q', '\\E', 'a\\', '\\p{Nope}', 'C:\\Users\\x']
   const paths = [...unusual, ...broken].flatMap((path) => [path, `x/${path}`, `${path}/x/y/z`])
@@ -61,7 +61,7 @@ t.test('*path// finds the topic and its descendants, even if no pattern is valid
   }
 })
 
-t.test('a random selector finds the matches of the reference, in order', async (t) => {
+t.test('a random selector finds the same matches as the reference implementation, in order', async (t) => {
   const random = seededRandom(t)
   let matches = 0
   for (let round = 0; round < 4; round++) {
@@ -87,7 +87,7 @@ function pattern(text: string): Pattern | undefined {
   return 'problem' in read ? undefined : read
 }
 
-t.test('anchors at the ends of a pattern change nothing', async (t) => {
+t.test('anchors at the start and end of a pattern do not change its matches', async (t) => {
   const tree = new Tree(['a', 'a/1', 'a/1/x', 'a/12/x/y', 'a/x', 'b/1', 'b/1/x', 'A/1', 'A/1/x'])
   const same = [
     ['a/\\d+', '^a/\\d+$', 'a/\\d+\\z', '(^a/\\d+$)', '\\Aa/(\\d+$)', '(?m)a/\\d+$', '(?m)^a/\\d+$'],
@@ -117,7 +117,7 @@ t.test('a `$` is rejected before the end of the pattern, unless the selector is 
   t.equal(problem('*(?m)a$\nb/'), undefined, 'a line may end anywhere')
 })
 
-t.test('the built-in engine agrees with the linear-time engine', async (t) => {
+t.test('the built-in engine finds the same matches as the linear-time engine', async (t) => {
   const random = seededRandom(t)
   const classes = ['[ab]', '[^a]', '\\d', '\\D', '\\w', '\\W', '\\s', '\\S', '[\\w-]', '[^\\d/]', '[😀-😂]', '[\\s\\S]']
   const single = ['a', 'b', '.', '/', 'é', '😀', '\\.', '\\x{1f600}', '\\t', ...classes]

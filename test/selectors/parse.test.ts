@@ -86,7 +86,7 @@ t.test('a quotation continues across the slashes of a split path', async (t) => 
   for (const [text, split] of quoted) t.same(sourceOf(text), { split, scope: 'self' }, text)
 })
 
-t.test('the error for an invalid selector gives the position of the wrong character', async (t) => {
+t.test('the error for an invalid selector gives the position of the invalid character', async (t) => {
   const problems: readonly (readonly [string, RegExp])[] = [
     ['', /^is empty; /],
     ['?', /^has an empty pattern after "\?" at character 2; /],
@@ -131,7 +131,7 @@ t.test('the error for an invalid selector gives the position of the wrong charac
   }
 })
 
-t.test('constructs that cannot run in linear time are rejected in every form, and named', async (t) => {
+t.test('constructs that cannot run in linear time are rejected in every form, and the error names them', async (t) => {
   const constructs: readonly (readonly [string, string])[] = [
     ['(?=b)', 'look-ahead "(?="'],
     ['(?!b)', 'look-ahead "(?!"'],
@@ -156,7 +156,7 @@ t.test('constructs that cannot run in linear time are rejected in every form, an
   t.notOk('problem' in parseSelector('*\\Q(?=b)\\E//'), 'a quoted construct is plain text')
 })
 
-t.test('each limit is accepted, and one more is rejected', async (t) => {
+t.test('a selector at each limit is accepted, and one beyond the limit is rejected', async (t) => {
   const refused = (text: string, problem: RegExp) =>
     t.match(parseSelector(text), { problem }, `${text.slice(0, 20)}… rejected`)
   const allowed = (text: string) => t.notOk('problem' in parseSelector(text), `${text.slice(0, 20)}… allowed`)

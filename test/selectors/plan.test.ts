@@ -30,11 +30,11 @@ function check(t: Pick<Test, 'same'>, plans: Readonly<Record<string, readonly st
   for (const [text, expected] of Object.entries(plans)) t.same(outline(planned(text)), expected, text)
 }
 
-t.test('a path is planned as a range of one key', async (t) => {
+t.test('a path selector is planned as a range of one key', async (t) => {
   check(t, { a: ['a … a/'], 'a/b': ['a/b … a/b/'], '>/a/b/': ['a/b … a/b/'], é: ['<c3><a9> … <c3><a9>/'] })
 })
 
-t.test('a literal path or subtree needs only ranges, in every form', async (t) => {
+t.test('a literal path or subtree needs only ranges and no matcher, in every form', async (t) => {
   const subtrees = ['?a/b//', '*a/b//', '*/a/b//', '?\\Qa/b\\E//', '?a/(b)//', '?^a$/b//', '?[a]/b//', '?\\x61/b//']
   for (const text of subtrees) t.same(outline(planned(text)), ['a/b … a/b<01>'], text)
   check(t, {
@@ -44,7 +44,7 @@ t.test('a literal path or subtree needs only ranges, in every form', async (t) =
   check(t, { '?a/b/': ['a/b/ … a/b<01>'], '*a/b/': ['a/b/ … a/b<01>'], '?a/b': ['a/b … a/b/'], '*a/b': ['a/b … a/b/'] })
 })
 
-t.test('patterns that accept every continuation need only ranges', async (t) => {
+t.test('patterns that accept every continuation need only ranges and no matcher', async (t) => {
   check(t, {
     '?.*//': [everything],
     '*.*': [everything],
@@ -74,7 +74,7 @@ t.test('too many alternatives limit the scan to their common prefix', async (t) 
   check(t, { '?[a-z]{2}/x': ['a … {', 'matcher'], '?.[a-z]/x': [everything, 'matcher'] })
 })
 
-t.test('a literal prefix bounds the scan, in every form', async (t) => {
+t.test('a literal prefix limits the range that is scanned, in every form of selector', async (t) => {
   check(t, {
     '*a.b//': ['a … b', 'matcher'],
     '*a/b[0-9]+/c//': ['a/b0 … a/b:', 'a/b[0-9]+/c … a/b[0-9]+/c<01>', 'matcher'],
@@ -141,7 +141,7 @@ t.test('a matcher seeks the next key that can match', async (t) => {
   }
 })
 
-t.test('the same text gets the same plan', async (t) => {
+t.test('the same selector text gets the same plan', async (t) => {
   t.equal(planSelector('*a.b'), planSelector('*a.b'))
   t.equal(planSelector('*a//('), planSelector('*a//('))
 })

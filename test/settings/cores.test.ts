@@ -37,7 +37,7 @@ const version1 = (top = '/'): string =>
 33 31 0:30 ${top} /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset
 41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw`
 
-t.test("version 2 of control groups limits cores by the process's own group", async (t) => {
+t.test("with cgroups v2, the number of cores is limited by the process's own group", async (t) => {
   const unit = { [self]: '0::/system.slice/topicd.service', [mounts]: version2() }
   const file = `${groups}/system.slice/topicd.service/cpu.max`
   t.equal(coresWith(t, { ...unit, [file]: '150000 100000' }), 2)
@@ -45,7 +45,7 @@ t.test("version 2 of control groups limits cores by the process's own group", as
   t.equal(coresWith(t, { ...unit, [file]: 'max 100000' }), 8)
 })
 
-t.test('version 2 of control groups limits cores by the strictest enclosing group', async (t) => {
+t.test('with cgroups v2, the number of cores is limited by the strictest enclosing group', async (t) => {
   const files = {
     [self]: '0::/kubepods.slice/pod.slice/app',
     [mounts]: version2(),
@@ -57,21 +57,24 @@ t.test('version 2 of control groups limits cores by the strictest enclosing grou
   t.equal(coresWith(t, files), 3)
 })
 
-t.test('version 2 of control groups limits cores in a container, where the group looks like the root', async (t) => {
-  for (const [name, group, top, file, cores] of [
-    ['with a namespace', '/', '/', 'cpu.max', 2],
-    ['entered from outside', '/../app', '/', 'cpu.max', 2],
-    ['without a namespace', '/docker/1f', '/docker/1f', 'cpu.max', 2],
-    ['mounted from outside', '/docker/1f', '/../../docker/1f', 'cpu.max', 2],
-    ['a nested group', '/docker/1f/own', '/docker/1f', 'own/cpu.max', 2],
-    ['a group with the same name prefix', '/docker/1fa', '/docker/1f', 'a/cpu.max', 8],
-  ] as const) {
-    const files = { [self]: `0::${group}`, [mounts]: version2(top), [`${groups}/${file}`]: '200000 100000' }
-    t.equal(coresWith(t, files), cores, name)
-  }
-})
+t.test(
+  'with cgroups v2, the number of cores is limited in a container, where the group looks like the root',
+  async (t) => {
+    for (const [name, group, top, file, cores] of [
+      ['with a namespace', '/', '/', 'cpu.max', 2],
+      ['entered from outside', '/../app', '/', 'cpu.max', 2],
+      ['without a namespace', '/docker/1f', '/docker/1f', 'cpu.max', 2],
+      ['mounted from outside', '/docker/1f', '/../../docker/1f', 'cpu.max', 2],
+      ['a nested group', '/docker/1f/own', '/docker/1f', 'own/cpu.max', 2],
+      ['a group with the same name prefix', '/docker/1fa', '/docker/1f', 'a/cpu.max', 8],
+    ] as const) {
+      const files = { [self]: `0::${group}`, [mounts]: version2(top), [`${groups}/${file}`]: '200000 100000' }
+      t.equal(coresWith(t, files), cores, name)
+    }
+  },
+)
 
-t.test("version 1 of control groups limits cores by the process's group and its enclosing groups", async (t) => {
+t.test("with cgroups v1, the number of cores is limited by the process's group and its enclosing groups", async (t) => {
   const at = (group: string, quota: string, period = '100000'): Record<string, string> => ({
     [`${groups}/cpu,cpuacct${group}/cpu.cfs_quota_us`]: quota,
     [`${groups}/cpu,cpuacct${group}/cpu.cfs_period_us`]: period,
@@ -84,7 +87,7 @@ t.test("version 1 of control groups limits cores by the process's group and its 
   t.equal(coresWith(t, { ...inGroup, [mounts]: version1(), ...at('/elsewhere', '100000') }), 8)
 })
 
-t.test('the CPU affinity limits cores', async (t) => {
+t.test('the CPU affinity limits the number of cores', async (t) => {
   const status = (list: string) => ({ 'proc/self/status': `Cpus_allowed_list:\t${list}` })
   t.equal(coresWith(t, status('0')), 1)
   t.equal(coresWith(t, status('1-2,5')), 3)
@@ -98,7 +101,7 @@ t.test('the CPU affinity limits cores', async (t) => {
   t.equal(coresWith(t, { ...status('0-3'), ...quota }), 3)
 })
 
-t.test('cores are not limited without control groups or with unusable files', async (t) => {
+t.test('the number of cores is not limited if cgroups are missing or their files are unusable', async (t) => {
   t.equal(coresWith(t, {}), 8)
   t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2() }), 8)
   t.equal(coresWith(t, { [self]: '0::/', [mounts]: version2(), [`${groups}/cpu.max`]: '' }), 8)

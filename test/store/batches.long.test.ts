@@ -168,7 +168,7 @@ async function randomBatches(t: Test, store: TopicStore, writer: Pick<TopicStore
   t.strictSame(await findingsOf(store), [])
 }
 
-await t.test('random batches over a link to a writer have the outcomes of the model', async (t) => {
+await t.test('random batches over a link to a writer have the outcomes that the model predicts', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   await randomBatches(t, host.store, host.link(t))
 })
@@ -177,7 +177,7 @@ await eachStore(t, async (t, address) => {
   const store = await openStore(address, { directory: join(t.testdir(), 'db') })
   t.teardown(() => store.close())
 
-  await t.test('random batches have the outcomes and effects of the model', (t) => randomBatches(t, store))
+  await t.test('random batches have the outcomes and effects that the model predicts', (t) => randomBatches(t, store))
 
   await t.test('constraints on a long value cost about as much as on a short one', async (t) => {
     const path = 'padded' as Path
@@ -224,7 +224,8 @@ await eachStore(t, async (t, address) => {
     const write: TopicStore['write'] = (...batch) => (batches++ % 5 < 3 ? store : other).write(...batch)
     await randomBatches(t, store, { write })
   }
-  if (address !== 'lmdb') await t.test('random batches from two hosts in turn have the outcomes of the model', inTurn)
+  if (address !== 'lmdb')
+    await t.test('random batches from two hosts in turn have the outcomes that the model predicts', inTurn)
 })
 
 /**

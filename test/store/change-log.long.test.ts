@@ -132,7 +132,7 @@ function logOf(directory: string): Promise<readonly LogRecord[]> {
   )
 }
 
-t.test('an unreadable log record is named once, found by a check, and hides no later change', async (t) => {
+t.test('an unreadable log record is reported once, is found by a check, and hides no later change', async (t) => {
   const directory = join(t.testdir(), 'db')
   const ends: LogPlace[] = []
   await withStore(directory, async (store) => {

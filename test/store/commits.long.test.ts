@@ -80,26 +80,29 @@ function commitCount(commits: TestCommits): number {
   return commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0)
 }
 
-await t.test('writes of one turn share a transaction up to a maximum number of operations', async (t) => {
-  const { commits, steps, run: decide } = trial(t.fail)
-  const run = (name: string, size?: WriteSize): Promise<string> =>
-    decide(() => {
-      steps.push(name)
-      return name
-    }, size)
-  const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
-  t.strictSame(steps, [], 'none runs immediately')
-  t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each write gets the result of its work')
-  const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
-  t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in order; a second transaction has the rest')
-  steps.length = 0
-  t.equal(await run('e'), 'e')
-  t.strictSame(steps, whole('e'), 'a later write has its own transaction')
-  t.match(commits.stats, { inFlight: 0, writes: operationsInOneCommitMax + 4, failed: 0 })
-  t.equal(commitCount(commits), 3)
-  t.equal(committedOperations(commits), operationsInOneCommitMax + 4)
-  await commits.close()
-})
+await t.test(
+  'writes of one turn of the event loop share a transaction up to a maximum number of operations',
+  async (t) => {
+    const { commits, steps, run: decide } = trial(t.fail)
+    const run = (name: string, size?: WriteSize): Promise<string> =>
+      decide(() => {
+        steps.push(name)
+        return name
+      }, size)
+    const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
+    t.strictSame(steps, [], 'none runs immediately')
+    t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each write gets the result of its work')
+    const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
+    t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in order; a second transaction has the rest')
+    steps.length = 0
+    t.equal(await run('e'), 'e')
+    t.strictSame(steps, whole('e'), 'a later write has its own transaction')
+    t.match(commits.stats, { inFlight: 0, writes: operationsInOneCommitMax + 4, failed: 0 })
+    t.equal(commitCount(commits), 3)
+    t.equal(committedOperations(commits), operationsInOneCommitMax + 4)
+    await commits.close()
+  },
+)
 
 for (const [bound, max, sizeOf] of [
   ['operations', operationsInOneCommitMax, sized],
@@ -138,7 +141,7 @@ await t.test('transactions grow while commits are quick and shrink after a slow 
   await commits.close()
 })
 
-await t.test('writes that a transaction has no time for run first in the next one', async (t) => {
+await t.test('writes left over when a transaction runs out of time go first in the next one', async (t) => {
   const admitted: number[] = []
   const room = {
     begin: () => void admitted.push(0),
@@ -195,7 +198,7 @@ await t.test('a write waits at most 3 ms for others, even after a slow transacti
   await commits.close()
 })
 
-await t.test('close waits for earlier writes and rejects later ones', async (t) => {
+await t.test('close() waits for earlier writes and rejects later writes', async (t) => {
   const { commits, steps, run } = trial(t.fail)
   const size = sized(operationsInOneCommitMax)
   const begun = [run(() => 'first', size), run(() => 'second', size)]
@@ -207,7 +210,7 @@ await t.test('close waits for earlier writes and rejects later ones', async (t) 
   t.match(commits.stats, { inFlight: 0, writes: 2 * operationsInOneCommitMax, failed: 0 })
 })
 
-await t.test('a close during a pause rejects waiting writes', async (t) => {
+await t.test('a close while writes are paused rejects the waiting writes', async (t) => {
   const { commits, steps, run } = trial(t.fail)
   commits.pauseWrites()
   const waiting = run(() => t.fail('the write was executed'))
@@ -217,20 +220,23 @@ await t.test('a close during a pause rejects waiting writes', async (t) => {
   t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
 })
 
-await t.test('a write without room is rejected alone; a deferred write keeps its place', async (t) => {
-  const admissions = ['admitted', 'full', 'admitted', 'later', 'admitted', 'admitted'] as const
-  let asked = 0
-  const { commits, steps, run } = trial(t.fail, { begin() {}, admit: () => admissions[asked++] ?? 'admitted' })
-  const outcomes = ['a', 'b', 'c', 'd', 'e'].map((name) => run(() => void steps.push(name)).catch(kindOf))
-  t.strictSame(await Promise.all(outcomes), [undefined, 'full', undefined, undefined, undefined])
-  const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
-  t.strictSame(steps, [...whole('a', 'c'), ...whole('d', 'e')])
-  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
-  await commits.close()
-})
+await t.test(
+  'a write that does not fit on the disk is rejected on its own, and a deferred write keeps its place',
+  async (t) => {
+    const admissions = ['admitted', 'full', 'admitted', 'later', 'admitted', 'admitted'] as const
+    let asked = 0
+    const { commits, steps, run } = trial(t.fail, { begin() {}, admit: () => admissions[asked++] ?? 'admitted' })
+    const outcomes = ['a', 'b', 'c', 'd', 'e'].map((name) => run(() => void steps.push(name)).catch(kindOf))
+    t.strictSame(await Promise.all(outcomes), [undefined, 'full', undefined, undefined, undefined])
+    const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
+    t.strictSame(steps, [...whole('a', 'c'), ...whole('d', 'e')])
+    t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
+    await commits.close()
+  },
+)
 
 for (const when of ['at its start', 'at its end'] as const) {
-  await t.test(`a transaction that fails ${when} fails its own and all later writes`, async (t) => {
+  await t.test(`if a transaction fails ${when}, its own writes and all later writes fail`, async (t) => {
     const reasons: Error[] = []
     const { commits, steps, fail, run } = trial((reason) => reasons.push(reason))
     t.equal(await run(() => 'done'), 'done')

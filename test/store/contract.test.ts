@@ -101,40 +101,46 @@ await eachStore(t, async (t, address) => {
     )
   })
 
-  await t.test('each concurrent write has its own version; the topic has the version of the last', async (t) => {
-    const set = { kind: 'set', path: 'hot' as Path, type: 'json', wantsVersion: true } as const
-    const results = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => store.write([{ ...set, valueText: valueText(i) }])),
-    )
-    const versions = results.map((result) => (onlyOutcome(result) as Versioned).change.version)
-    t.equal(new Set(versions).size, 200)
-    const last = Math.max(...versions)
-    t.equal(await versionShown(store, 'hot'), last)
-    t.match(await read('hot'), `"value":${versions.indexOf(last)}}`)
-  })
+  await t.test(
+    'each concurrent write has its own version, and the topic has the version of the last write',
+    async (t) => {
+      const set = { kind: 'set', path: 'hot' as Path, type: 'json', wantsVersion: true } as const
+      const results = await Promise.all(
+        Array.from({ length: 200 }, (_, i) => store.write([{ ...set, valueText: valueText(i) }])),
+      )
+      const versions = results.map((result) => (onlyOutcome(result) as Versioned).change.version)
+      t.equal(new Set(versions).size, 200)
+      const last = Math.max(...versions)
+      t.equal(await versionShown(store, 'hot'), last)
+      t.match(await read('hot'), `"value":${versions.indexOf(last)}}`)
+    },
+  )
 
-  await t.test('an update may repeat or omit properties; different ones are incompatible', async (t) => {
-    const write = (properties: Properties) =>
-      single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
-    t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
-    const same: readonly Properties[] = [
-      { VALIDATE_VALUES: 'true', colour: 'red' },
-      { colour: 'red' },
-      { DONT_RETAIN_VALUE: 'false' },
-      {},
-    ]
-    for (const properties of same) t.equal(await write(properties), 'updated', JSON.stringify(properties))
-    const other: readonly Properties[] = [
-      { colour: 'blue' },
-      { VALIDATE_VALUES: 'false' },
-      { DONT_RETAIN_VALUE: 'true' },
-      { shape: 'round' },
-    ]
-    for (const properties of other) t.equal(await write(properties), 'incompatible_properties')
-    t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'incompatible updates change nothing')
-    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2))))
-    t.strictSame(new Set(many), new Set(['updated']), 'many concurrent updates in two of these forms')
-  })
+  await t.test(
+    'an update may repeat or omit properties, and different properties are rejected as incompatible',
+    async (t) => {
+      const write = (properties: Properties) =>
+        single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
+      t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
+      const same: readonly Properties[] = [
+        { VALIDATE_VALUES: 'true', colour: 'red' },
+        { colour: 'red' },
+        { DONT_RETAIN_VALUE: 'false' },
+        {},
+      ]
+      for (const properties of same) t.equal(await write(properties), 'updated', JSON.stringify(properties))
+      const other: readonly Properties[] = [
+        { colour: 'blue' },
+        { VALIDATE_VALUES: 'false' },
+        { DONT_RETAIN_VALUE: 'true' },
+        { shape: 'round' },
+      ]
+      for (const properties of other) t.equal(await write(properties), 'incompatible_properties')
+      t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'incompatible updates change nothing')
+      const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2))))
+      t.strictSame(new Set(many), new Set(['updated']), 'many concurrent updates in two of these forms')
+    },
+  )
 
   await t.test('a topic that retains no values has no value after any write', async (t) => {
     t.equal(
@@ -147,7 +153,7 @@ await eachStore(t, async (t, address) => {
   })
 
   await clear()
-  await t.test('a page has its first item and all others that fit its byte limit', async (t) => {
+  await t.test('a page has its first item and all further items that fit within its byte limit', async (t) => {
     for (const [path, length] of [
       ['b/1', 100],
       ['b/2', 200],
@@ -186,7 +192,7 @@ await eachStore(t, async (t, address) => {
     t.equal((await page(selector, { size: 39 })).hasMore, true, 'a page one item smaller')
   })
 
-  await t.test('a cancelled read returns nothing; a cancelled removal removes nothing', async (t) => {
+  await t.test('a cancelled read returns nothing, and a cancelled removal removes nothing', async (t) => {
     const gone = { aborted: true }
     const query = pageQuery('*.*nothing.*', { size: 10, bytesMax: 1000 })
     await Promise.all(Array.from({ length: 1000 }, (_, i) => single.addAndSet(store, creation(`c/${i}`), valueText(i))))
@@ -262,7 +268,7 @@ await eachStore(t, async (t, address) => {
     t.equal(await read('swept/1'), '{"path":"swept/1","type":"json","value":1}', 'the clause is not executed again')
   })
 
-  await t.test('each change of API keys takes effect once and creates a new revision', async (t) => {
+  await t.test('each change of API keys takes effect once and creates a new revision of the keys', async (t) => {
     const record = (name: string, tokenHash = name): KeyRecord => ({
       name,
       tokenHash,
@@ -341,7 +347,7 @@ await eachStore(t, async (t, address) => {
     for (const name of ['a', 'b']) await store.revokeKey(name)
   })
 
-  await t.test('exactly one of several concurrent rotations succeeds; a revoked key stays revoked', async (t) => {
+  await t.test('exactly one of several concurrent rotations succeeds, and a revoked key stays revoked', async (t) => {
     for (let round = 0; round < 20; round++) {
       const name = `contested-${round}`
       await store.addKey({ name, tokenHash: 'first', allow: [], under: [], madeMs: 1 })
@@ -365,7 +371,7 @@ await eachStore(t, async (t, address) => {
     t.match(commits, { inFlight: 0, failed: 0 })
   })
 
-  await t.test('a check finds no damage after the writes of the other tests', async (t) => {
+  await t.test('a check finds no damage after the writes of the tests above', async (t) => {
     const findings: Finding[] = []
     const { records } = await store.check((finding) => findings.push(finding), planSelector)
     t.strictSame(findings, [])

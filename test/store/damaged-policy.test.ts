@@ -24,7 +24,7 @@ import { eachStore } from '../support/stores/stores.js'
 
 const value = Buffer.from('1')
 
-t.test('a topic with a damaged policy fails only its own requests', async (t) => {
+t.test('a damaged removal policy causes only requests to its own topic to fail', async (t) => {
   const directory = join(t.testdir(), 'db')
   const store = openLmdbStore({ directory })
   const removal = { REMOVAL: 'when no updates for 1h' }

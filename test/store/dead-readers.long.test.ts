@@ -62,7 +62,7 @@ async function overwriteAll(store: TopicStore): Promise<void> {
 
 const bytesOf = async (store: TopicStore): Promise<number> => (await store.stats()).bytes
 
-await t.test('the file stops growing after a reader is killed', async (t) => {
+await t.test('the store file stops growing after a reader is killed', async (t) => {
   const { reader, store } = await startBoth(t)
   for (let round = 0; round < 5; round++) await overwriteAll(store)
   const before = await bytesOf(store)

@@ -30,7 +30,7 @@ function openRoom(...args: ConstructorParameters<typeof DiskRoom>): DiskRoom {
   return room
 }
 
-t.test('all writes of a commit count until the next commit starts', (t) => {
+t.test('all writes of a commit count as used room until the next commit starts', (t) => {
   const room = openRoom(directory, 0, () => treesTaking(0.6))
   t.equal(room.admit(smallWrite), 'admitted')
   t.equal(room.admit(smallWrite), 'later')
@@ -55,7 +55,7 @@ t.test('only growing writes are rejected below the minimum of free bytes', (t) =
   t.end()
 })
 
-t.test('growing writes leave half of the minimum free', (t) => {
+t.test('growing writes leave half of the minimum number of bytes free', (t) => {
   const room = openRoom(directory, 0.8 * freeBytes(), () => treesTaking(0.7))
   t.notOk(room.isNearlyFull())
   t.equal(room.admit(growing), 'full')
@@ -72,7 +72,7 @@ t.test('a commit reserves room for at most one copy of each existing page, plus 
   t.end()
 })
 
-t.test('tree sizes are read again after a while', async (t) => {
+t.test("the sizes of the store's trees are read again after a while", async (t) => {
   const time = skippableTime(t)
   let reads = 0
   const room = openRoom(directory, 0, () => {
@@ -86,7 +86,7 @@ t.test('tree sizes are read again after a while', async (t) => {
   t.equal(reads, 2)
 })
 
-t.test('a disk that cannot be measured has no room', (t) => {
+t.test('a disk that cannot be measured counts as full', (t) => {
   const room = openRoom(join(directory, 'missing'), 0, () => smallTrees)
   t.equal(room.freeBytes(), 0)
   t.equal(room.admit(smallWrite), 'full')

@@ -47,7 +47,7 @@ await t.test('a store in another format is rejected with advice and left unchang
   }
 })
 
-await t.test('only an interrupted creation is restarted', async (t) => {
+await t.test('only an interrupted creation of a store is restarted', async (t) => {
   const blank = join(t.testdir(), 'blank')
   const file = join(blank, 'topics', 'data.mdb')
   const mark = join(blank, 'topics', 'new')

@@ -28,7 +28,7 @@ function countingSnapshots() {
   return { request }
 }
 
-t.test('requests of one poll share a snapshot that no other poll uses', async (t) => {
+t.test('requests of one poll of the event loop share a snapshot that no other poll uses', async (t) => {
   const { request } = countingSnapshots()
   t.strictSame(await inPoll(() => [request(), request(), request()]), [1, 0, 0])
   t.equal(await inPoll(request), 1)

@@ -99,7 +99,7 @@ await t.test('a link keeps reconnecting while no descriptor is free, until it is
   }
 })
 
-await t.test('an error in a request reaches only its caller', async (t) => {
+await t.test('an error in a request is returned only to the caller of the request', async (t) => {
   const directory = join(t.testdir(), 'db')
   const host = await WriterHost.open(t, directory)
   await host.drain()
@@ -120,7 +120,7 @@ await t.test('an error in a request reaches only its caller', async (t) => {
   t.equal(await link.change({ about: 'revokeKey', name: 'damaged' }), true)
 })
 
-await t.test('an unreadable request fails alone and is reported', async (t) => {
+await t.test('an unreadable request is reported and does not cause other requests to fail', async (t) => {
   const unreadable: string[] = []
   const onUnreadable = ({ message }: Error): unknown => unreadable.push(message)
   const host = await WriterHost.open(t, join(t.testdir(), 'db'), { onUnreadable })
@@ -134,7 +134,7 @@ await t.test('an unreadable request fails alone and is reported', async (t) => {
   t.match(unreadable, [message, message, message, message])
 })
 
-await t.test('a request that cannot be encoded fails alone', async (t) => {
+await t.test('a request that cannot be encoded does not cause other requests to fail', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   const broken = { kind: 'remove', valueText: undefined } as unknown as WriteOperation
@@ -154,7 +154,7 @@ await t.test('a request that cannot be encoded fails alone', async (t) => {
   t.equal(await host.store.readTopic('b' as Path, storedForms.json), 'no_such_topic')
 })
 
-await t.test('requests beyond the limit of queued bytes per client wait', async (t) => {
+await t.test('requests of a client wait while its queued bytes exceed the limit', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   const text = Buffer.from(JSON.stringify('x'.repeat(4_000_000)))

@@ -187,11 +187,13 @@ async function play(t: Test, kind: StoreKind, address: string): Promise<void> {
 }
 
 await eachKind(t, async (t, kind, makeStore) => {
-  await t.test('the log can be read from a place until too many changes follow it', { timeout: 3_600_000 }, async (t) =>
-    play(t, kind, await makeStore()),
+  await t.test(
+    'the log can be read from a position until too many changes follow that position',
+    { timeout: 3_600_000 },
+    async (t) => play(t, kind, await makeStore()),
   )
 
-  await t.test('the log cannot be read from a place of another store', async (t) => {
+  await t.test('the log cannot be read from a position in the log of another store', async (t) => {
     const places: LogPlace[] = []
     for (const name of ['one', 'two']) {
       const store = await openStore(await makeStore(), { directory: join(t.testdir({ one: {}, two: {} }), name) })

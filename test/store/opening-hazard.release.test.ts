@@ -109,11 +109,11 @@ async function foundBeside(t: Test, opened: 'its own' | 'another', readOnly = fa
 const skip = whyNoStrace()
 
 for (const readOnly of [false, true]) {
-  t.test(`slow openings of a store with readOnly ${readOnly} damage it for its writer`, { skip }, async (t) => {
+  t.test(`opening a store slowly with readOnly ${readOnly} damages the store for its writer`, { skip }, async (t) => {
     t.match(await foundBeside(t, 'its own', readOnly), /^(lost|failed|it ended by SIGSEGV)/)
   })
 }
 
-t.test('slow openings of another store damage nothing', { skip }, async (t) => {
+t.test('opening another store slowly damages nothing', { skip }, async (t) => {
   t.match(await foundBeside(t, 'another'), /^sound after [1-9]/)
 })

@@ -25,7 +25,7 @@ t.test('read-ahead of more than 128 KiB is harmful for large files', async (t) =
   t.equal(isHarmful(1e9, 128 * kibibyte + 1), true)
 })
 
-t.test('a missing file counts as empty', async (t) => {
+t.test('a missing file is treated as an empty file', async (t) => {
   t.match(circumstancesOf(join(t.testdir(), 'none')), { fileBytes: 0, readAheadBytes: 0 })
 })
 
@@ -62,7 +62,7 @@ async function onDisk(t: Test): Promise<void> {
   const workersReadAhead = (server: Server): readonly unknown[] =>
     server.workerPids().map((pid) => readsAhead(pid, file))
 
-  await t.test('only tools read ahead if read-ahead is large and memory is small', async (t) => {
+  await t.test('only tools use read-ahead if it is large and memory is small', async (t) => {
     const server = await serverWith(t, 512, 4096)
     t.strictSame(workersReadAhead(server), [false, false])
     const unread = startCommand(t, ['export', '--data', dataDir])
@@ -72,13 +72,17 @@ async function onDisk(t: Test): Promise<void> {
     await unread.ended
   })
 
-  await t.test('workers read ahead if read-ahead has its usual size', async (t) => {
+  await t.test('workers use read-ahead if it has its usual size', async (t) => {
     t.strictSame(workersReadAhead(await serverWith(t, 512, 128)), [true, true])
   })
 
-  await t.test('workers read ahead if read-ahead is large and memory is sufficient', async (t) => {
+  await t.test('workers use read-ahead if it is large and memory is sufficient', async (t) => {
     t.strictSame(workersReadAhead(await serverWith(t, 2048, 4096)), [true, true])
   })
 }
 
-t.test('read-ahead depends on the disk and the memory', { skip: whyNoMemoryLimit() || whyNoPowerCuts() }, onDisk)
+t.test(
+  'the use of read-ahead depends on the disk and the memory',
+  { skip: whyNoMemoryLimit() || whyNoPowerCuts() },
+  onDisk,
+)

@@ -26,7 +26,7 @@ function run(command: readonly string[], text: string): unknown {
   return JSON.parse(stdout)
 }
 
-t.test('the time between two moments includes sleep', { skip }, async (t) => {
+t.test('the time between two moments includes the time that the machine slept', { skip }, async (t) => {
   const before = run([], 'console.log(JSON.stringify(clock.now()))')
   const passedMs = run(
     asleep,
@@ -45,13 +45,13 @@ t.test('the clock in a container with its own uptime does not fall behind', { sk
   t.ok(inside >= before, `${inside} ms after ${before} ms`)
 })
 
-t.test('a moment stored by a version that did not count sleep is compared by the wall clock', { skip }, async (t) => {
+t.test('a time stored by a version that did not count sleep is compared by the wall clock', { skip }, async (t) => {
   const { boot, ...moment } = run([], 'console.log(JSON.stringify(clock.now()))') as { boot: string; wallMs: number }
   const old = { ...moment, boot: boot.replace('b:', '') }
   t.equal(run(asleep, `console.log(clock.wallMsOf(${JSON.stringify(old)}, clock.now()))`), moment.wallMs)
 })
 
-t.test('sleep counts towards the time without updates', { skip }, async (t) => {
+t.test("the sleep of the machine counts towards a topic's time without updates", { skip }, async (t) => {
   const directory = join(t.testdir(), 'db')
   const open = `import { planSelector } from '${dist}/selectors/planner.js'
 import { removalOf } from '${dist}/topics/properties.js'

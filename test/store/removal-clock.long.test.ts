@@ -92,7 +92,7 @@ await t.test('every set counts as an update, even if the value stays the same', 
   t.equal(await sweep(), 2)
 })
 
-await t.test('a step of the wall clock makes no removal early or late', async (t) => {
+await t.test('no removal is early or late because of a step of the wall clock', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('before-ahead', 'when no updates for 10m')
   clocks.pass(minute)
@@ -116,7 +116,7 @@ await t.test('a step of the wall clock makes no removal early or late', async (t
   t.equal(await sweep(), 1)
 })
 
-await t.test('a policy with a point in time follows the current wall clock', async (t) => {
+await t.test('a removal policy with a point in time follows the current wall clock', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('at', `when time after ${clocks.wallMs + hour}`)
   clocks.step(2 * hour)
@@ -128,7 +128,7 @@ await t.test('a policy with a point in time follows the current wall clock', asy
   t.ok(isThere('again'))
 })
 
-await t.test('a sweep after a restart removes only topics that fell due', async (t) => {
+await t.test('a sweep after a restart removes only topics that became due', async (t) => {
   const { clocks, add, isThere, sweep } = await withStore(t)
   await add('short', 'when no updates for 10m')
   await add('long', 'when no updates for 2h')
@@ -150,7 +150,7 @@ await t.test('two concurrent sweeps remove each due topic once', async (t) => {
   t.equal(first.removed + second.removed, 500, 'each is removed')
 })
 
-await t.test('a clause removes its matches once, and its own topic stays', async (t) => {
+await t.test('a remove clause removes its matches once, and the topic with the clause stays', async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   await add('guard', "when no updates for 10m remove '*guarded//'")
   for (const path of ['guarded', 'guarded/a', 'other']) await single.addAndSet(store, creation(path), value)
@@ -173,7 +173,7 @@ function slowPlans() {
   return plans
 }
 
-await t.test('due topics do not wait for clauses', async (t) => {
+await t.test('the removal of due topics does not wait for remove clauses', async (t) => {
   const { clocks, store, add, isThere } = await withStore(t)
   await add('guard', "when no updates for 10m remove '*.*nothing.*'")
   await load(store, manyPaths(1000))
@@ -194,7 +194,7 @@ await t.test('due topics do not wait for clauses', async (t) => {
   plans.isSlow = false
 })
 
-await t.test('an update of a topic defers its waiting clause', async (t) => {
+await t.test("an update of a topic defers the topic's waiting remove clause", async (t) => {
   const { clocks, store, add, isThere, sweep } = await withStore(t)
   for (const path of ['kept', 'gone']) await single.addAndSet(store, creation(path), value)
   await load(store, manyPaths(1000))
@@ -210,7 +210,7 @@ await t.test('an update of a topic defers its waiting clause', async (t) => {
   t.ok(isThere('kept') && !isThere('gone'))
 })
 
-await t.test('a clause interrupted by a close is completed after the next open', async (t) => {
+await t.test('a remove clause interrupted by a close is completed after the store is opened again', async (t) => {
   const directory = join(t.testdir(), 'db')
   const clocks = new Clocks()
   const options = { directory, clock: clocks.read }
@@ -261,7 +261,7 @@ async function endsAtStop(t: Test, directory: string): Promise<boolean> {
   return removed === 0 && nextMs === undefined
 }
 
-await t.test('a clause committed during a close is not repeated', async (t) => {
+await t.test('a remove clause committed during a close is not repeated', async (t) => {
   const directory = t.testdir()
   let ended = false
   // Rarely, the close interrupts the scan between its match and its end; it is then correct to execute the clause again.
@@ -269,7 +269,7 @@ await t.test('a clause committed during a close is not repeated', async (t) => {
   t.ok(ended, 'nothing is due after the store is reopened')
 })
 
-await t.test('policies cost no writes and little time while none is due', async (t) => {
+await t.test('removal policies cost no writes and little time while none is due', async (t) => {
   const { clocks, store, add, sweep } = await withStore(t)
   async function leastCostMs(): Promise<number> {
     let leastMs = Number.POSITIVE_INFINITY

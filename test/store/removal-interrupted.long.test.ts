@@ -28,7 +28,7 @@ function createMany(store: TopicStore, count: number, removal?: string): Promise
 
 const topicCount = (store: TopicStore): number => (store.stats() as { topics: number }).topics
 
-await t.test('the next opening completes an adjustment to a clock step that a close interrupted', async (t) => {
+await t.test('an adjustment to a clock step is completed at the next opening if a close interrupted it', async (t) => {
   const clocks = new Clocks()
   const options = { directory: join(t.testdir(), 'db'), clock: clocks.read }
   const topics = 5000
@@ -51,7 +51,7 @@ await t.test('the next opening completes an adjustment to a clock step that a cl
   await second.close()
 })
 
-await t.test('a clause is executed once even if its topic is updated during the removal', async (t) => {
+await t.test('a remove clause is executed once even if its topic is updated during the removal', async (t) => {
   const clocks = new Clocks()
   const store = openLmdbStore({ directory: join(t.testdir(), 'db'), clock: clocks.read })
   const topics = 5000

@@ -90,7 +90,7 @@ t.test(`scans over ${topics} topics leave the only worker responsive`, async (t)
     t.ok(latencies.medianMs < medianMsMax, summary(latencies))
   })
 
-  await t.test('a short scan does not wait for earlier long ones', async (t) => {
+  await t.test('a short scan does not wait for long scans that started earlier', async (t) => {
     let longEnded = 0
     const long = Array.from({ length: 16 }, () => scan().then(() => longEnded++))
     await fetcher.post('fetch', { path: plain[0] })

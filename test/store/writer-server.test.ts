@@ -143,7 +143,7 @@ const garbage: Readonly<Record<string, Buffer>> = {
   }),
 }
 
-await t.test('a client that sends garbage is disconnected; others are served', async (t) => {
+await t.test('a client that sends garbage is disconnected, and other clients are served', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const link = host.link(t)
   t.equal(await single.addAndSet(link, creation('n'), Buffer.from('1')), 'created')
@@ -172,7 +172,7 @@ await t.test('a client that sends garbage is disconnected; others are served', a
   t.strictSame(others, [[2, ['updated']]], 'the client may reconnect')
 })
 
-await t.test('a client of another build gets the protocol version and is disconnected', async (t) => {
+await t.test('a client of another build is sent the protocol version and disconnected', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const socket = host.connect()
   const chunks: Buffer[] = []
@@ -243,7 +243,7 @@ await t.test('a client that watches the log gets a notice of each commit with ch
   t.equal(other.notices, 0)
 })
 
-await t.test('a notice omits the record for clients of 1.0.0 and for large commits', async (t) => {
+await t.test('a notice of a commit omits the log record for clients of 1.0.0 and for large commits', async (t) => {
   const host = await WriterHost.open(t, join(t.testdir(), 'db'))
   const former = await RawClient.greeted(t, host.connect, 'former', 0, false)
   const client = await RawClient.greeted(t, host.connect, 'client')
@@ -279,7 +279,7 @@ await t.test('a client that reads nothing is soon sent notices without records',
   t.ok(client.records.length > 0 && client.records.length < commits, `${client.records.length} records`)
 })
 
-await t.test('no outcome of a failed commit leaves the writer, not even a refusal', async (t) => {
+await t.test('no outcome of a failed commit is sent to a client, not even a rejection', async (t) => {
   const reasons: Error[] = []
   // Without room, removals are still admitted, but a growing write in the same commit is refused.
   const host = await WriterHost.open(t, join(t.testdir(), 'db'), {

@@ -28,7 +28,7 @@ function greeted(session: Session<string>, lastTaken: number, nowMs = 0): string
   return [callers(again), ...ends(givenUp)]
 }
 
-t.test('unanswered requests are sent to each new writer once it has greeted', async (t) => {
+t.test('unanswered requests are sent to each new writer once it has sent its greeting', async (t) => {
   const session = sessionWith('a', 'b')
   t.strictSame(greeted(session, 0), ['ab'], 'the first writer')
   t.equal(frame(session, 0, 'c'), true, 'later requests are sent immediately')
@@ -52,7 +52,7 @@ t.test('a request has an unknown outcome if several writers die while it is in f
   t.ok(session.isIdle)
 })
 
-t.test('a request is not suspect if the client closed the connection', async (t) => {
+t.test('a request is not suspected of killing writers if the client itself closed the connections', async (t) => {
   const session = sessionWith('a')
   for (let writer = 0; writer < 3 * writerSendsMax; writer++) {
     t.strictSame(greeted(session, 0), ['a'])
@@ -61,7 +61,7 @@ t.test('a request is not suspect if the client closed the connection', async (t)
   }
 })
 
-t.test('a request fails if no writer answers it in time', async (t) => {
+t.test('a request fails if no writer responds to it in time', async (t) => {
   /** Checks as often as a link does. */
   const lastOf = (session: Session<string>, fromMs: number, untilMs: number): string[] => {
     const all: string[] = []

@@ -25,7 +25,7 @@ t.test('without a service, an import of unreadable input reports the reason and 
   expectations(t, join(t.testdir(), 'db')),
 )
 
-t.test('alongside a service, an import of unreadable input reports the reason and exits with 1', async (t) =>
+t.test('with a running service, an import of unreadable input reports the reason and exits with 1', async (t) =>
   expectations(t, (await startServer(t)).dataDir),
 )
 
@@ -37,7 +37,7 @@ t.test('a byte order mark before the first line is skipped', async (t) => {
   t.equal((await server.post('fetch', { path: 'marked' })).status, 200)
 })
 
-t.test('workers learn the keys of an import that ends at an invalid line', async (t) => {
+t.test('workers learn the keys of an import that stops at an invalid line', async (t) => {
   const server = await startServer(t)
   const token = makeToken()
   const record = { name: 'carried', tokenHash: hashToken(token), allow: ['fetch'], under: [], madeMs: 1 }

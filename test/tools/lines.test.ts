@@ -29,7 +29,7 @@ t.test('a byte order mark is not part of the first line and does not count towar
   }
 })
 
-t.test('a last line without a line feed is taken or dropped, as the caller chooses', async (t) => {
+t.test('a last line without a line feed is returned or dropped, as the caller chooses', async (t) => {
   t.strictSame(await linesOf(inPieces('one\ntwo', 2)), ['one', 'two'])
   t.strictSame(await linesOf(inPieces('one\ntwo', 2), 100, 'dropped'), ['one'])
 })
@@ -41,7 +41,7 @@ t.test('a line may have the allowed length; one more byte is rejected before the
   t.ok(thrown instanceof LineTooLong)
 })
 
-t.test('a finished line that is too long is rejected after the lines before it, in pieces of any size', async (t) => {
+t.test('a complete line that is too long is rejected after the lines before it, in pieces of any size', async (t) => {
   const text = `${'a'.repeat(10)}\n${'b'.repeat(11)}\nc\n`
   for (let bytes = 1; bytes <= text.length; bytes++) {
     const lines: string[] = []
@@ -54,7 +54,7 @@ t.test('a finished line that is too long is rejected after the lines before it, 
   }
 })
 
-t.test('bytes that are not UTF-8 pass unchanged', async (t) => {
+t.test('bytes that are not UTF-8 are returned unchanged', async (t) => {
   const chunk = async function* () {
     yield Uint8Array.of(0xff, 0xc3, 0x0a)
   }

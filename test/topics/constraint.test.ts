@@ -82,7 +82,7 @@ t.test('an additional or missing token, or a space in a string, changes the text
   t.end()
 })
 
-t.test('a padded value is compared without its padding, and its strings keep their spaces', (t) => {
+t.test('a value padded with white space is compared without the padding, and its strings keep their spaces', (t) => {
   const padding = ' '.repeat(100_000)
   const value = new ValueText(Buffer.from(`[${padding}1,${padding}"a  \\"  b"${padding}]`))
   t.ok(value.bytes < 100, `${value.bytes} bytes are left`)

@@ -65,7 +65,7 @@ t.test('numbers and sums have at most 1,000 digits', (t) => {
   t.end()
 })
 
-t.test('random sums equal those of fractions', (t) => {
+t.test('random sums equal the sums calculated with fractions', (t) => {
   const random = seededRandom(t)
   const scale = 60
   const digits = (count: number): string => Array.from({ length: count }, () => random.below(10)).join('')

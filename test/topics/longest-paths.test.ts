@@ -10,7 +10,7 @@ import { openStore, readItems, single, waiting } from '../support/stores/store.j
 const path = (text: string): Path => parsePath(text) as Path
 const paths = ['a', 'b', 'é'].map((last) => path(`t/${'x'.repeat(pathBytesMax - 2 - Buffer.byteLength(last))}${last}`))
 
-t.test('paths of maximum length are stored, walked and removed like any other', async (t) => {
+t.test('topics with paths of maximum length are stored, walked and removed like any other topics', async (t) => {
   const store = openStore(t, join(t.testdir(), 'db'))
   for (const each of paths)
     await single.addAndSet(store, { path: each, type: 'json', properties: {}, removal: undefined }, Buffer.from('1'))

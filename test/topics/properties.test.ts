@@ -17,7 +17,7 @@ function parsed(text: string): Record<string, string> {
   return JSON.parse(text) as Record<string, string>
 }
 
-t.test('names and values share a limit in bytes of UTF-8', async (t) => {
+t.test('property names and values share a limit in bytes of UTF-8', async (t) => {
   const problem = `exceeds the limit of ${propertiesBytesMax} bytes of UTF-8 for all names and values together`
   t.equal(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 2) }), undefined)
   t.same(checkProperties({ ab: 'x'.repeat(propertiesBytesMax - 1) }), { name: 'ab', problem })
@@ -40,7 +40,7 @@ t.test('a lone surrogate is rejected in values and names', async (t) => {
   t.equal(checkProperties({ 'a\ud83d\ude00': '\ud83d\ude00' }), undefined, 'a pair is allowed')
 })
 
-t.test('the member __proto__ is checked, counted and compared like any other', async (t) => {
+t.test('the property __proto__ is checked, counted and compared like any other property', async (t) => {
   const long = parsed(`{"__proto__":${JSON.stringify('x'.repeat(propertiesBytesMax))}}`)
   t.equal(checkProperties(long)?.name, '__proto__')
   t.equal(checkProperties(parsed('{"__proto__":"\\ud800"}'))?.name, '__proto__')

@@ -118,7 +118,7 @@ t.test('"and" waits for the last condition, "or" for the first, and "and" binds 
   t.equal(due(`when time after ${time} and (no updates for 1d or no updates for 1m)`), time + 1)
 })
 
-t.test('only policies with a condition on updates track them', async (t) => {
+t.test('only policies with a condition on updates need to track updates', async (t) => {
   t.equal(tracksUpdates(policyOf('when time after 5')), false)
   t.equal(tracksUpdates(policyOf('when time after 5 and (time after 6 or time after 7)')), false)
   t.equal(tracksUpdates(policyOf('when no updates for 1s')), true)
@@ -131,7 +131,7 @@ t.test('keywords may have any case, and white space any length', async (t) => {
   t.same(policyOf(" \t\r\nwhen\u00a0no\nupdates  for\t1m after 1h and ( time after 5 )  remove  '*a//' \n"), plain)
 })
 
-t.test('the selector of a remove clause loses its quotes and escapes', async (t) => {
+t.test('the selector of a remove clause is parsed without its quotes and escapes', async (t) => {
   for (const [clause, selector] of [
     ["remove '*alpha/beta//'", '*alpha/beta//'],
     ['remove "*alpha/beta//"', '*alpha/beta//'],
@@ -166,7 +166,7 @@ t.test('conditions on sessions and subscriptions are rejected as unsupported', a
   }
 })
 
-t.test('a problem names the character, the text there and the expected text', async (t) => {
+t.test('the error for an invalid policy names the character, the text there and the expected text', async (t) => {
   const when = 'expected "when", as in "when no updates for 10m"'
   const condition = 'expected "time after", "no updates for" or "("'
   const joint = 'expected "and", "or", "remove" or the end'
@@ -214,7 +214,7 @@ t.test('a problem names the character, the text there and the expected text', as
   }
 })
 
-t.test('periods and times are limited', async (t) => {
+t.test('the lengths of periods and the years of times are limited', async (t) => {
   const days = removalPeriodMsMax / day
   t.equal(due(`when no updates for ${days}d after ${days * 24}h`), createdMs + 2 * removalPeriodMsMax)
   t.match(problemOf(`when no updates for ${days + 1}d`), /a period must be from 1s to 36500d$/)
@@ -228,7 +228,7 @@ t.test('periods and times are limited', async (t) => {
   t.match(problemOf(`when time after ${'9'.repeat(400)}`), /must be in the years 1970 to 9999/)
 })
 
-t.test('the length is limited in bytes of UTF-8', async (t) => {
+t.test('the length of a policy is limited in bytes of UTF-8', async (t) => {
   const text = (bytes: number): string => {
     const head = "when no updates for 1s remove '"
     return `${head}${'é'.repeat((bytes - head.length - 2) >> 1)}${'x'.repeat((bytes - head.length) % 2)}x'`
@@ -255,7 +255,7 @@ t.test('the number of conditions is limited, regardless of operators and nesting
   t.match(problemOf(nested), /more than \d+ conditions$/)
 })
 
-t.test('the depth of parentheses is limited, and their number when a topic is created', async (t) => {
+t.test('the nesting of parentheses is limited, and so is their number when a topic is created', async (t) => {
   const text = (depth: number): string => `when ${'('.repeat(depth)}time after 5${')'.repeat(depth)}`
   t.equal(due(text(removalDepthMax)), 6)
   t.match(

@@ -4,12 +4,12 @@ import { nextVersion, versionMembers } from '../../dist/topics/version.js'
 
 const nowMs = Date.parse('2026-11-24T16:04:05.123Z')
 
-await t.test('the first change of a millisecond has its first version', async (t) => {
+await t.test('the first change in a millisecond gets the first version of that millisecond', async (t) => {
   t.equal(nextVersion(0, nowMs), nowMs * 1024)
   t.equal(nextVersion(nowMs * 1024 - 1, nowMs), nowMs * 1024)
 })
 
-await t.test('further changes of a millisecond get consecutive versions', async (t) => {
+await t.test('further changes in a millisecond get consecutive versions', async (t) => {
   let version = nextVersion(0, nowMs)
   for (let count = 1; count < 1500; count++) {
     const next = nextVersion(version, nowMs)
@@ -27,7 +27,7 @@ await t.test('a clock that steps back does not lead to an earlier version', asyn
   t.equal(nextVersion(last, 0), last + 1)
 })
 
-await t.test('versions beyond exact numbers only count up', async (t) => {
+await t.test('once the time exceeds exact numbers, each version is the previous one plus one', async (t) => {
   const lastMs = Math.floor(Number.MAX_SAFE_INTEGER / 1024)
   t.equal(new Date(lastMs).toISOString().slice(0, 7), '2248-09')
   t.equal(nextVersion(1, lastMs), lastMs * 1024)
@@ -35,7 +35,7 @@ await t.test('versions beyond exact numbers only count up', async (t) => {
   t.equal(nextVersion(1, Date.parse('2300-01-01')), 2)
 })
 
-await t.test('an item contains the version and the time of its millisecond', async (t) => {
+await t.test("an item contains the version and the time of the version's millisecond", async (t) => {
   const first = nowMs * 1024
   const updated = '"updated":"2026-11-24T16:04:05.123Z"'
   for (const version of [first, first + 1023]) t.equal(versionMembers(version), `,"version":${version},${updated}`)

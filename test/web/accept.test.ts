@@ -4,7 +4,7 @@ import { asksFor, takesGzip } from '../../dist/web/accept.js'
 
 const stream = 'text/event-stream'
 
-t.test('a type is requested by name, with a weight not below that of JSON', (t) => {
+t.test('a media type counts as requested if it is named, with a weight not below that of JSON', (t) => {
   for (const accept of [
     stream,
     'Text/Event-Stream',
@@ -30,7 +30,7 @@ t.test('a type is requested by name, with a weight not below that of JSON', (t) 
   t.end()
 })
 
-t.test('gzip is accepted by name, or by * if it is not named', (t) => {
+t.test('gzip counts as accepted if it is named, or if it is not named but * is accepted', (t) => {
   for (const accept of ['gzip', 'br;q=1, gzip;q=0.5', '*']) t.equal(takesGzip(accept), true, accept)
   for (const accept of ['', 'br', 'gzip;q=0, *', '*;q=0']) t.equal(takesGzip(accept), false, accept)
   t.end()
