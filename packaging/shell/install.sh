@@ -4,7 +4,7 @@
 set -eu
 #include common.sh
 
-[ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "topicd: this script must be run as root: sudo $0" >&2; exit 1; }
 [ -d /run/systemd/system ] || { echo "topicd: systemd is not running; start $(dirname "$0")/bin/topicd serve manually" >&2; exit 1; }
 release=$(cd "$(dirname "$0")" && pwd -P)
 [ "$(dirname "$release")" = "$(cd /opt && pwd -P)" ] || { echo "topicd: the release is in $(dirname "$release"); unpack it in /opt" >&2; exit 1; }

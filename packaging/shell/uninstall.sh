@@ -4,12 +4,12 @@
 set -eu
 #include common.sh
 
-[ "$(id -u)" = 0 ] || { echo "topicd: run it as root: sudo $0" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "topicd: this script must be run as root: sudo $0" >&2; exit 1; }
 purge=no
 case ${1-} in
   '') ;;
   --purge) purge=yes ;;
-  *) echo "topicd: unexpected argument $1; the only one is --purge" >&2; exit 2 ;;
+  *) echo "topicd: unexpected argument $1; the only option is --purge" >&2; exit 2 ;;
 esac
 
 # A function, because the shell reads all of it before it runs: this file is also removed.

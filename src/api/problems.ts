@@ -76,7 +76,7 @@ const table = {
   store_unavailable: [503, 'The store is unavailable, and nothing was changed; retry later.'],
   write_conflict: [
     503,
-    'Too many concurrent writes to one topic, or too many long values to compare in one request. Nothing was changed, but a removal by selector may be partial. Retry, with fewer operations if this persists.',
+    'Too many concurrent writes to one topic, or too many long values to compare in one request. Nothing was changed, except that a removal by selector may already have removed some topics. Retry, with fewer operations if this persists.',
   ],
   unknown_outcome: [
     503,

@@ -20,8 +20,8 @@ export function describeAuthorization(authorization: string): string {
   const [, alone] = schemeAlone.exec(authorization) ?? []
   if (alone !== undefined) return `no token follows "${alone}"`
   const [, scheme] = otherScheme.exec(authorization) ?? []
-  if (scheme === undefined) return 'the header contains something else'
+  if (scheme === undefined) return 'the header is not "Apikey" or "Bearer" followed by a space and a token'
   return /^(apikey|bearer)$/i.test(scheme)
-    ? `more than a token follows "${scheme}"`
+    ? `unexpected text follows the token after "${scheme}"`
     : `the scheme of the header is "${scheme}"`
 }

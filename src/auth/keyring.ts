@@ -245,7 +245,9 @@ export class Keyring {
   readonly #onUnreadable = (name: string, problem: string): void => {
     if (this.#unreadable.has(name)) return
     this.#unreadable.add(name)
-    this.onFailure(new Error(`API key "${name}" is rejected: ${problem}; topicd keys revoke ${name} removes it`))
+    this.onFailure(
+      new Error(`API key "${name}" is rejected: ${problem}; to remove the key, run "topicd keys revoke ${name}"`),
+    )
   }
 
   readonly #report = (error: unknown): void => {

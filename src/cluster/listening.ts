@@ -88,7 +88,7 @@ export function bracketed(host: string): string {
 function reasonOf(error: NodeJS.ErrnoException, port: number): string | undefined {
   const { code } = error
   if (error instanceof PortHeld)
-    return `${error.message}, which topicd also reserves, so that no second service shares its port (${code})`
+    return `${error.message}; topicd also reserves it, so that no second service can share the TCP port (${code})`
   switch (code) {
     case 'EADDRINUSE':
       return 'another process is listening there (EADDRINUSE)'

@@ -12,5 +12,5 @@ export interface Exit {
 /** The possible cause if a process exited before it opened the store; empty if it chose its exit code itself. */
 export function shortage({ code, signal }: Exit, mark: string): string {
   const isLack = typeof signal === 'string' || code === loaderFailed
-  return isLack ? `${mark} memory, threads or a library may be missing` : ''
+  return isLack ? `${mark} the system may be out of memory or threads, or a library may be missing` : ''
 }

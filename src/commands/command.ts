@@ -55,7 +55,7 @@ export const storeSettings = ['data', 'store', 'settings'] as const satisfies re
 export const allowUnfinished = {
   kind: 'switch',
   default: 'false',
-  help: 'accept an export whose last line is missing or counts other lines',
+  help: 'accept an export whose last line is missing or states a different number of lines',
 } as const satisfies Setting
 
 export function settingsOf({ settings }: Command): Settings {

@@ -22,7 +22,7 @@ export function parseExpiry(text: string, nowMs = Date.now()): number | Problem 
     }
   }
   const expiresMs = periodMs === undefined ? Date.parse(text) : nowMs + periodMs
-  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return { problem: 'must be an existing day and time' }
+  if (periodMs === undefined && !isInCalendar(text, expiresMs)) return { problem: 'must be a valid date and time' }
   if (expiresMs <= nowMs) return { problem: 'must be in the future' }
   return expiresMs <= keyExpiresMsMax ? expiresMs : tooLate
 }

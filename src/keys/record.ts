@@ -23,7 +23,7 @@ export function parseRights(words: readonly string[]): readonly Right[] | undefi
 /** The reason why no key may have these permissions, as a sentence without a full stop; undefined if they are allowed. */
 export function rightsProblem({ allow, under }: Pick<KeyRecord<string>, 'allow' | 'under'>): string | undefined {
   if (!allow.includes('admin') || under.length === 0) return undefined
-  return 'a key with the permission admin cannot be restricted to subtrees: it could create keys that are not'
+  return 'a key with the permission admin cannot be restricted to subtrees, because it could create unrestricted keys'
 }
 
 /** Easy to type, to log and to align in a table. */

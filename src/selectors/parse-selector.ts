@@ -50,7 +50,7 @@ export type Member = Exclude<Selector, { kind: 'set' }>
 
 /** @throws TooCostly if parsing exceeds the budget */
 export function parseSelector(text: string, planning: PlanningBudget): Selector | SelectorProblem {
-  if (text === '') return { problem: 'is empty; it must be a path, ? or * and a pattern, or # and a set' }
+  if (text === '') return { problem: 'is empty; it must be a path, a pattern after ? or *, or a set after #' }
   const bytes = Buffer.byteLength(text)
   if (bytes > selectorBytesMax) return { problem: `has ${bytes} bytes of UTF-8; the limit is ${selectorBytesMax}` }
   if (!text.isWellFormed()) return { problem: 'contains a lone surrogate, which UTF-8 cannot encode' }

@@ -25,7 +25,7 @@ export function parseOrigins(text: string): string | { readonly problem: string 
 
 function partProblem(part: string): string | undefined {
   if (part === '') return 'must have an origin on both sides of each comma'
-  if (part === everyOrigin) return 'must have * alone, not in a list'
+  if (part === everyOrigin) return 'must be either * alone or a list without *'
   if (/^null$/i.test(part)) return 'must not list null, an origin that any page can obtain with a sandboxed frame'
   if (originForm.test(part) && URL.canParse(part)) return undefined
   return `must be * or origins such as https://app.example:8443, without a path, a trailing "/" or a wildcard, unlike ${quoted(part)}`

@@ -123,7 +123,7 @@ export const settingTable = {
     default: '16384',
     min: 4096,
     max: headerBytesMaxMax,
-    help: 'largest request line with all headers, including cookies of other services on the host',
+    help: 'maximum size of the request line and headers together, including cookies of other services on the host',
   },
   'body-bytes-max': {
     kind: 'number',
@@ -139,7 +139,7 @@ export const settingTable = {
     max: uploadBytesMaxMax,
     help: 'largest NDJSON upload, which is streamed',
   },
-  'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'largest size of a fetch page' },
+  'page-size-max': { kind: 'number', default: '1000', min: 1, max: 100_000, help: 'maximum size of a fetch page' },
   'page-bytes-max': {
     kind: 'number',
     default: String(8 * mebibyte),
@@ -214,7 +214,7 @@ export const settingTable = {
     kind: 'text',
     value: 'FILE',
     default: '',
-    help: 'file of TOPICD_…=… lines, read at the start and again on SIGHUP',
+    help: 'file of TOPICD_…=… lines, read at startup and again on SIGHUP',
   },
 } as const satisfies Settings
 

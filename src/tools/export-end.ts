@@ -2,7 +2,7 @@
 import { WrongLine } from './import-line.js'
 
 /** The rest of a sentence about an input whose last line is not the end of an export. */
-export const unfinished = 'has no last line of an export, so it may be truncated'
+export const unfinished = 'does not end with the last line of an export, so it may be truncated'
 
 export const unfinishedAdvice = 'if it is complete (earlier versions wrote no such line), use --allow-unfinished'
 

@@ -84,8 +84,8 @@ const families: readonly Family[] = [
   }),
   ['names of escapes', 'set', '{', '"\\u0061":#', '}', 'a'],
   ['names of escapes in a constraint', 'set', '{"path":"a","value":1,"constraint":{', '"\\u0061":#', '}}', 'a'],
-  ['properties that are numbers', 'add', '{"path":"a","properties":{', '"m#":0', '}}', 'the limit is 64'],
-  ['too many properties', 'add', '{"path":"a","properties":{', '"m#":"0"', '}}', 'Property "m64" is one of'],
+  ['properties that are numbers', 'add', '{"path":"a","properties":{', '"m#":0', '}}', 'the limit of 64'],
+  ['too many properties', 'add', '{"path":"a","properties":{', '"m#":"0"', '}}', 'Property "m64" exceeds the limit'],
   ['a value of many names', 'set', '{"path":"a","value":{', '"m#":0', '}}'],
   ['a value of deep arrays', 'set', '{"path":"a","value":[', '['.repeat(900) + ']'.repeat(900), ']}'],
   ...['{}', `1${' '.repeat(500)}`, '\n  {"a": 1}', 'true', '-12.5e+3', '""'].map((piece): Family => {

@@ -21,7 +21,7 @@ await overStores(t, async (t, { post }) => {
     ] as const) {
       const answer = await post(route, { path: 'p', properties, ...more })
       refuses(t, answer, 400, 'invalid_property', route)
-      t.match(answer.text, /REMOVAL.* removes by a selector that exceeds the planning limit of 250000 units/)
+      t.match(answer.text, /REMOVAL.* has a remove clause whose selector exceeds the planning limit of 250000 units/)
     }
   })
 

@@ -57,9 +57,9 @@ await overStores(t, async (t, server) => {
       ['Bearer ', 'no token follows "Bearer"'],
       ['Basic eDp5', 'the scheme of the header is "Basic"'],
       ['Digest username="x", realm="y"', 'the scheme of the header is "Digest"'],
-      [`Apikey ${token} ${token}`, 'more than a token follows "Apikey"'],
-      [token, 'the header contains something else'],
-      [`${token} ${token}`, 'the header contains something else'],
+      [`Apikey ${token} ${token}`, 'unexpected text follows the token after "Apikey"'],
+      [token, 'the header is not "Apikey" or "Bearer" followed by a space and a token'],
+      [`${token} ${token}`, 'the header is not "Apikey" or "Bearer" followed by a space and a token'],
     ] as const) {
       refuses(
         t,

@@ -65,11 +65,11 @@ await eachStore(t, async (t, address) => {
   const listed = keyResponse(store, { command: 'listKeys' })
   await t.rejects(listed, {
     name: 'Error',
-    message: /^API key "\w+": its record .*; topicd keys revoke \w+ removes it$/,
+    message: /^API key "\w+": its record .*; to remove the key, run "topicd keys revoke \w+"$/,
   })
   const rotation = { name: 'cut', tokenHash: hashToken('new'), formerHash: hashToken('token-of-cut') }
   await t.rejects(keyResponse(store, { command: 'rotateKey', rotation }), {
-    message: 'API key "cut": its record cannot be read; topicd keys revoke cut removes it',
+    message: 'API key "cut": its record cannot be read; to remove the key, run "topicd keys revoke cut"',
   })
   const findings = await findingsOf(store)
   for (const name of Object.keys(unreadable))

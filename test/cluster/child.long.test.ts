@@ -81,7 +81,7 @@ t.test('every wait on a child is rejected with the reason when the child exits',
 })
 
 t.test('an exit before the store is opened is not reported as damage', async (t) => {
-  const shortage = ': memory, threads or a library may be missing'
+  const shortage = ': the system may be out of memory or threads, or a library may be missing'
   for (const [code, signal, said] of [
     [null, 'SIGABRT', `was killed by SIGABRT before it opened the store${shortage}`],
     [127, null, `exited with status 127 before it opened the store${shortage}`],

@@ -74,7 +74,7 @@ t.test('a UDP port that another program uses is named in the message', async (t)
   t.equal(code, 10)
   t.match(
     stderr,
-    `the UDP port ${port} is in use, which topicd also reserves, so that no second service shares its port (EADDRINUSE)`,
+    `the UDP port ${port} is in use; topicd also reserves it, so that no second service can share the TCP port (EADDRINUSE)`,
   )
 })
 

@@ -16,7 +16,7 @@ function readiness(state: { writer?: Child; writerAbsentMs?: number; serving?: r
 
 t.test('the service is not ready once it has had no writer for 5 s', async (t) => {
   t.strictSame(readiness({ writerAbsentMs: 4999 }).notReadyReasons(), [])
-  const reason = 'no writer has been running for seconds, so writes are waiting'
+  const reason = 'there has been no writer for several seconds, so writes are waiting'
   t.strictSame(readiness({ writerAbsentMs: 5000 }).notReadyReasons(), [reason])
 })
 
@@ -26,5 +26,5 @@ t.test('the service is not ready while the disk is nearly full', async (t) => {
 })
 
 t.test('the service is not ready while a worker is missing', async (t) => {
-  t.strictSame(readiness({ serving: [] }).notReadyReasons(), ['0 of 1 workers serve'])
+  t.strictSame(readiness({ serving: [] }).notReadyReasons(), ['0 of 1 workers are serving'])
 })

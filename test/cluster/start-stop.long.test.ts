@@ -169,7 +169,7 @@ t.test('a service survives repeated deaths of its workers', { timeout: 600_000, 
       120_000,
     )
     t.equal((await server.connect().post('add', { path: 'a' })).status, 200)
-    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers serve')
+    t.match((await get(`${server.adminUrl}/readyz`)).text, '1 of 2 workers is serving')
     t.match(
       server.log.find(({ msg }) => msg === 'worker failed to start'),
       { reason: 'told not to serve' },

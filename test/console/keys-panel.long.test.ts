@@ -97,7 +97,7 @@ t.test(
   async (t) => {
     const watched = await openKeys()
     const { page } = watched
-    t.match(await row(page, 'first').textContent(), /More than your key: the permission add/)
+    t.match(await row(page, 'first').textContent(), /Exceeds your key: the permission add/)
     t.equal(await page.getByRole('button', { name: 'Revoke first' }).count(), 0)
     await page.getByRole('button', { name: 'Create a key…' }).click()
     await page.getByLabel('Name').fill('keeper')

@@ -314,7 +314,7 @@ await t.test('a stalled worker makes the service not ready until it resumes', { 
   const stalled = first(server.workerPids())
   process.kill(stalled, 'SIGSTOP')
   const status = page.getByRole('status')
-  await status.getByText(`worker ${stalled} has been silent for seconds`).waitFor()
+  await status.getByText(`worker ${stalled} has been silent for several seconds`).waitFor()
   t.match(await status.textContent(), /^\s*Not ready/)
   t.match(await page.title(), /^Not ready – 127\.0\.0\.1:\d+ – topicd$/)
   await checkAccessibility(t, page, 'not ready')

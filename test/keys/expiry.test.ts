@@ -26,7 +26,7 @@ t.test('an expiry is given as a period, a day or a time in UTC', (t) => {
 
 t.test('the error for any other expiry lists the allowed forms', (t) => {
   const form = /^must be a period such as 12h or 30d, or a UTC time such as 2027-01-31/
-  const day = /^must be an existing day and time$/
+  const day = /^must be a valid date and time$/
   const future = /^must be in the future$/
   for (const [text, problem] of [
     ['', form],

@@ -24,14 +24,14 @@ t.test('without a service, a command reports that its process died before it did
   t.equal(code, 1)
   t.equal(
     stderr,
-    'topicd: nothing was done: the process died before it opened the store (SIGABRT); memory, threads or a library may be missing\n',
+    'topicd: nothing was done: the process died before it opened the store (SIGABRT); the system may be out of memory or threads, or a library may be missing\n',
   )
 })
 
 t.test('the service logs that a process died before it did anything, and the command reports it', async (t) => {
   const server = await startServer(t, { workers: 1, program })
   const said =
-    /process \d+ was killed by SIGABRT before it opened the store: memory, threads or a library may be missing/
+    /process \d+ was killed by SIGABRT before it opened the store: the system may be out of memory or threads, or a library may be missing/
   const { code, stderr } = await server.command('check')
   t.equal(code, 1)
   t.match(stderr, said)

@@ -39,7 +39,7 @@ await t.test(
       code: 1,
       stdout: '',
       stderr:
-        'topicd: the input has no last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
+        'topicd: the input does not end with the last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
     })
     t.equal(await exported(data), whole, 'the lines of the export have been imported')
     const file = fresh()
@@ -84,7 +84,7 @@ await t.test('check, given an export file, names the faults of the file and need
   t.match(await checked(whole), { code: 0, stdout: 'checked, 0 findings\n', stderr: '' })
   t.match(await checked(cut), {
     code: 1,
-    stdout: /^the file has no last line of an export, .* truncated;.*\nchecked, 1 finding\n$/,
+    stdout: /^the file does not end with the last line of an export, .* truncated;.*\nchecked, 1 finding\n$/,
   })
   t.match(await checked(cut, '--allow-unfinished'), { code: 0 })
   t.match(await checked(`${line('a')}nonsense\n${end(2)}`), { code: 1, stdout: /^line 2: It is not valid JSON.*\n/ })

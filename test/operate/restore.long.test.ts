@@ -52,7 +52,7 @@ await t.test('an unusable backup is rejected with a message of one sentence, and
     [[join(directory, 'other.mdb')], `${nothing} ${directory}/other.mdb is an LMDB file, but not topicd's\n`],
     [
       [newer],
-      /^topicd: nothing was restored: \S+ has the format 99 from a newer topicd, .*: run the newer one, or restore/,
+      /^topicd: nothing was restored: \S+ is in format 99, written by a newer topicd; .*: run the newer one, or restore/,
     ],
     [[file, '--disk-free-bytes-min', '1000000000000000'], /and 1000000000000000 must stay free\n$/],
     [[file, '--store', 'postgres://h/d'], /the store is PostgreSQL; .* such as pg_restore\n$/],

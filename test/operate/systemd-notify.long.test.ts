@@ -39,14 +39,14 @@ const more = (pingsBefore: number) => async () => (pings() > pingsBefore + 2 ? t
 
 await t.test('READY is sent once the service serves, and pings follow', async (t) => {
   await until('pings are sent', more(0))
-  t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`])
+  t.strictSame(states(), [`--pid=${server.pid} READY=1 STATUS=2 workers are serving, version ${version}`])
 })
 
 await t.test('a reload sends RELOADING, and READY when it is done', async (t) => {
   server.signal('SIGHUP')
   const [, reloading, ready] = await until('both are sent', async () => (states().length > 2 ? states() : undefined))
   t.equal(reloading, `--pid=${server.pid} RELOADING=1 STATUS=Replacing the workers`)
-  t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers serve, version ${version}`)
+  t.equal(ready, `--pid=${server.pid} READY=1 STATUS=2 workers are serving, version ${version}`)
 })
 
 await t.test('no ping is sent while a worker hangs, until another has replaced it', async (t) => {
@@ -56,8 +56,8 @@ await t.test('no ping is sent while a worker hangs, until another has replaced i
     const answer = await get(`${server.adminUrl}/readyz`)
     return answer.status === 503 ? answer : undefined
   })
-  t.match(text, `worker ${hanging} has been silent for seconds`)
-  const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has been silent for seconds`
+  t.match(text, `worker ${hanging} has been silent for several seconds`)
+  const unready = `--pid=${server.pid} STATUS=not ready: worker ${hanging} has been silent for several seconds`
   await until('the status text has the reason', async () => (states().includes(unready) ? true : undefined))
   const before = pings()
   t.match(await server.logged('process killed'), { child: hanging, level: 50 }, 'the worker is killed')
@@ -65,7 +65,7 @@ await t.test('no ping is sent while a worker hangs, until another has replaced i
   await server.logged('worker replaced')
   await until('pings are sent', more(pings()))
   await until('the status text is good again', async () =>
-    / STATUS=2 workers serve,/.test(states().at(-1) ?? '') ? true : undefined,
+    / STATUS=2 workers are serving,/.test(states().at(-1) ?? '') ? true : undefined,
   )
   await until('the service is ready', async () =>
     (await get(`${server.adminUrl}/readyz`)).status === 200 ? true : undefined,

@@ -153,7 +153,7 @@ await t.test('the unit allows the threads of the maximum number of workers while
   t.match(unit, `# Each process has at most ${threadsMax} threads`)
   t.match(
     unit,
-    `(1 primary + ${workersMax} workers + 1 that replaces another + 3 writers + ${toolsMax} tools + 1 reload)\n# x ${threadsMax} = ${processes * threadsMax}.`,
+    `(1 primary + ${workersMax} workers + 1 replacement + 3 writers + ${toolsMax} tools + 1 reload) x ${threadsMax} = ${processes * threadsMax}.`,
   )
   const tasksMax = Number(directivesOf(unit).get('TasksMax'))
   t.ok(processes * threadsMax <= tasksMax, `${processes * threadsMax} of ${tasksMax}`)

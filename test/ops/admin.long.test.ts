@@ -37,7 +37,7 @@ await t.test('a service with a dead worker is not ready until the worker is repl
     answers.add(text)
     return status === 200 && answers.size > 1 ? true : undefined
   })
-  t.ok(answers.has('not ready\n1 of 2 workers serve\n'), [...answers].join())
+  t.ok(answers.has('not ready\n1 of 2 workers is serving\n'), [...answers].join())
 })
 
 await t.test('a draining service is not ready', async (t) => {

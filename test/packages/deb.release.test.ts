@@ -64,7 +64,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     t.equal(post(machine, token, 'addAndSet', { path: 'rooms/1/celsius', value: 21.5 }), created)
     isWhole()
     t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
-    t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.0.0')
+    t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 1.0.0')
     t.equal(
       machine.run('stat -c "%a %U %G" /etc/topicd/topicd.env /var/lib/topicd'),
       '640 root topicd\n700 topicd topicd',
@@ -153,7 +153,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     const before = mainPid()
     for (const version of ['1.1.0', '1.0.0']) {
       await underLoad(t, machine, token, () => machine.run(`dpkg -i /root/${version}.deb`))
-      t.match(machine.run('systemctl status topicd --no-pager'), `workers serve, version ${version}`)
+      t.match(machine.run('systemctl status topicd --no-pager'), `workers are serving, version ${version}`)
       t.equal(machine.run('topicd version'), `topicd ${version}`)
     }
     t.equal(mainPid(), before, 'the primary is the same')
@@ -171,7 +171,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
       t.match(asked.output, 'end of file on stdin at conffile prompt')
       isWhole()
       machine.run('dpkg --force-confold --configure topicd </dev/null')
-      t.match(machine.run('systemctl status topicd --no-pager'), 'workers serve, version 1.1.0')
+      t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 1.1.0')
       t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m)
       machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
     },

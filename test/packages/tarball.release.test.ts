@@ -51,7 +51,7 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
     machine.run('tar -xzf /root/1.1.0.tar.gz -C /opt; echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env')
     for (const version of ['1.1.0', '1.0.0']) {
       await underLoad(t, machine, token, () => machine.run(`/opt/topicd-${version}/install`))
-      t.match(machine.run('systemctl status topicd --no-pager'), `3 workers serve, version ${version}`)
+      t.match(machine.run('systemctl status topicd --no-pager'), `3 workers are serving, version ${version}`)
       t.equal(machine.run('topicd version'), `topicd ${version}`)
     }
     t.equal(machine.run('systemctl show -P MainPID topicd'), primary, 'the primary is the same')

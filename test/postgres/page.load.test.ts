@@ -121,7 +121,7 @@ await t.test('the commands in docs/postgresql.md work', { skip, timeout: hangMs 
     await refuses(
       t,
       addressOf('topicd', absentPort),
-      `the PostgreSQL server cannot be reached: connect ECONNREFUSED 127.0.0.1:${absentPort}: nothing listens there; is PostgreSQL running ("pg_lsclusters"), and is this its port?`,
+      `the PostgreSQL server cannot be reached: connect ECONNREFUSED 127.0.0.1:${absentPort}: nothing is listening there; is PostgreSQL running ("pg_lsclusters"), and is this its port?`,
     )
     await run('sudo -u postgres createdb --encoding=UTF8 --template=template0 topicd')
     await refuses(t, own, `permission denied for database topicd: ${notTheOwner}`)

@@ -67,7 +67,7 @@ function simulate(sizeMax: number, workingOf = async (all: readonly number[]): P
 }
 
 const away = new StoreError('unavailable', 'the PostgreSQL server cannot be reached: it is down')
-const full = new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
+const full = new NoSlot('unavailable', 'the PostgreSQL server has no free connections')
 
 t.test('the number of sessions is limited, and waiting requests get a session in order', async (t) => {
   const { engine, pool } = simulate(2)

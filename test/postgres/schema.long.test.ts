@@ -124,7 +124,9 @@ await t.test(
        ${undoOrder};
        update topicd.meta set value = 3 where name in ('schema_version', 'oldest_program')`,
     )
-    await t.rejects(migratePostgresStore(address), { message: /version 3, of a build before 1.0.0: export its topics/ })
+    await t.rejects(migratePostgresStore(address), {
+      message: /version 3, from a build before 1.0.0: export its topics/,
+    })
     await execute(address, `update topicd.meta set value = 4 where name in ('schema_version', 'oldest_program')`)
     const { store_id: formerId } = await metaOf(address)
     await t.rejects(openPostgresStore(address), { message: /run "topicd migrate"/ })

@@ -29,9 +29,12 @@ await t.test('a new store gets and keeps the format version', async (t) => {
 
 await t.test('a store in another format is rejected with advice and left unchanged', async (t) => {
   for (const [format, advice] of [
-    [4, 'the format 4 from a newer topicd, but this one supports format 3: run the newer one'],
-    [2, 'the format 2 from a build before 1.0.0, but this one supports format 3: export its topics with that build'],
-    [undefined, 'the format 0 from a build before 1.0.0'],
+    [4, 'is in format 4, written by a newer topicd; this version supports format 3: run the newer one'],
+    [
+      2,
+      'is in format 2, written by a build before 1.0.0; this version supports format 3: export its topics with that build',
+    ],
+    [undefined, 'is in format 0, written by a build before 1.0.0'],
   ] as const) {
     const directory = join(t.testdir(), String(format))
     await makeDirectory(directory, ['a'])
@@ -39,7 +42,7 @@ await t.test('a store in another format is rejected with advice and left unchang
       format === undefined ? meta.removeSync('format') : meta.putSync('format', record(format)),
     )
     const before = readFileSync(dataFile(directory))
-    const message = new RegExp(`topics/data\\.mdb has ${advice}`)
+    const message = new RegExp(`topics/data\\.mdb ${advice}`)
     t.throws(() => openLmdbStore({ directory }), message)
     t.throws(() => openLmdbStore({ directory }), message, 'the first attempt closed the store')
     t.match(await runCommand(['check', '--data', directory]), { code: 1, stderr: message })

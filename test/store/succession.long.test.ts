@@ -256,7 +256,7 @@ await t.test('a client reports a writer with another protocol version', async (t
     const link = new WriterLink(() => connectToWriter(t.testdirName), resolve)
     t.teardown(() => link.close())
   })
-  t.match(reason.message, `the writer uses version ${protocolVersion + 1} of their protocol`)
+  t.match(reason.message, `the writer uses version ${protocolVersion + 1} of the internal protocol`)
 })
 
 /** Passes time in steps, as for a running process whose intervals fire on time. */

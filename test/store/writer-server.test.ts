@@ -168,7 +168,7 @@ await t.test('a client that sends garbage is disconnected, and other clients are
   t.equal(client.lastTaken, 1, 'the writer counts the garbled request as taken')
   client.socket.write(requests(2, set('n')))
   const [refused, ...others] = await client.answers(2)
-  t.match(refused, [1, { message: 'a request has the unknown kind 77' }])
+  t.match(refused, [1, { message: 'unknown request kind 77' }])
   t.strictSame(others, [[2, ['updated']]], 'the client may reconnect')
 })
 

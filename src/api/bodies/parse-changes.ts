@@ -60,5 +60,5 @@ function parseSince(name: string, text: string | undefined): { readonly since: S
 
 export const otherWalkProblem = wrongParameter(
   'since',
-  'belongs to a walk with another selector, type or API key; use the "next" of a response to this request',
+  'was issued for another selector, type or API key; use the "next" of an earlier response to the same request',
 )

@@ -95,7 +95,7 @@ function propertiesOf(given: Properties = {}, ttl: string | undefined): Properti
   if (count > propertiesMax)
     return problem('invalid_property', {
       name: 'REMOVAL',
-      problem: `is one of ${count} properties; the limit is ${propertiesMax}`,
+      problem: `exceeds the limit of ${propertiesMax} properties; there are ${count}, including this one, which "ttl" adds`,
     })
   const removal = `when no updates for ${ttl}`
   const isPeriod = /^\d+[smhd]$/.test(ttl) && !('problem' in parseRemoval(removal))
@@ -159,7 +159,7 @@ export function planRemoveClause(removal: RemovalPolicy | undefined, planner: Pl
   if (removal?.selector === undefined) return undefined
   const plan = planner.plan(removal.selector)
   if (!('problem' in plan)) return plan
-  return problem('invalid_property', { name: 'REMOVAL', problem: `removes by a selector that ${plan.problem}` })
+  return problem('invalid_property', { name: 'REMOVAL', problem: `has a remove clause whose selector ${plan.problem}` })
 }
 
 export function parseValue(valueText: Uint8Array | undefined, type: TopicType): Uint8Array | Problem {

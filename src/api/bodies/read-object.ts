@@ -245,7 +245,7 @@ function noteProperties(reader: JsonReader, place: Place, count: number): void {
     name = reader.nextName()
   }
   if (name !== undefined) {
-    const tooMany = `is one of ${count} properties; the limit is ${propertiesMax}`
+    const tooMany = `exceeds the limit of ${propertiesMax} properties; there are ${count}`
     object.propertiesProblem ??= problem('invalid_property', { name: name.toWellFormed(), problem: tooMany })
   } else if (repeated !== undefined) {
     const again = 'appears more than once'

@@ -141,7 +141,7 @@ async function revoke({ name }: BodyOf<'revoke'>, desk: Desk): Promise<ChangedKe
 function refusalOf(change: KeysBody['op'], key: KeyRecord<string>, maker: KeyRecord): Problem {
   const excess = excessOf(key, maker)
   if (excess === undefined) return conflict('API keys were changed at the same time; check the list')
-  const operation = `${change} a key that exceeds its own permissions, expiry or rate: ${excess}`
+  const operation = `${change} a key with more access than this one has: ${excess}`
   return problem('forbidden_operation', { operation })
 }
 

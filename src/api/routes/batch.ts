@@ -33,8 +33,8 @@ export const batchRoute: ApiRoute<BatchRequest> = {
   answers: typia.json.schemas<[BatchAnswer], '3.1'>(),
   answered:
     'All operations are applied or, if `atomic` is false, all that are not rejected. No other request sees only some of ' +
-    'them. With lines, 200 means that every line is stored; rejected lines lead to 400 `upload_refused`. With ' +
-    '`accept: application/x-ndjson`, a stream reports rejected lines instead.',
+    'them. For an NDJSON body, 200 means that every line was stored; if any line is rejected, the response is 400 ' +
+    '`upload_refused`. With `accept: application/x-ndjson`, a stream reports rejected lines instead.',
   otherAnswers: {
     'application/x-ndjson': { schema: { type: 'string' }, example: '{"done":true,"durable":2,"refused":0}\n' },
   },

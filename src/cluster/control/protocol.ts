@@ -60,8 +60,9 @@ function problemOf({ path, expected }: { readonly path?: string; readonly expect
   const member = (isUnknown ? path.replace(lastStep, '') : path).replace(/^\$input\.?/, '')
   const subject = member === '' ? 'it' : member
   if (isUnknown) return `${malformedStart}: ${subject} has an unknown member`
+  if (!expected.startsWith('(')) return `${malformedStart}: ${subject} must be ${expected}`
   // For a union, typia gives only the names of our types, which mean nothing to the sender.
-  return `${malformedStart}: ${subject} must be ${expected.startsWith('(') ? 'of a known form' : expected}`
+  return `${malformedStart}: ${member === '' ? 'it does not match any known command' : `${member} is invalid`}`
 }
 
 /** Checks the name of a key to add, and that its subtrees are normalised paths. */
@@ -135,5 +136,5 @@ export function progressIn(line: string): ProgressLine['progress'] | undefined {
 /** @throws Error if the input does not have the form that this version knows */
 function checked<T>(input: unknown, isValid: (input: unknown) => input is T): T {
   if (isValid(input)) return input
-  throw new Error('the response has an unknown form; the service may run another version of topicd')
+  throw new Error('the response is not in a known format; the service may be running another version of topicd')
 }

@@ -26,10 +26,10 @@ export class Readiness {
     const reasons: string[] = []
     const count = serving().length
     if (stopping()) reasons.push('the service is stopping')
-    if (count < expected()) reasons.push(`${count} of ${expected()} workers serve`)
+    if (count < expected()) reasons.push(`${count} of ${expected()} workers ${count === 1 ? 'is' : 'are'} serving`)
     const silent = this.#silent()
     if (silent.length > 0) {
-      reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} been silent for seconds`)
+      reasons.push(`${nameWorkers(silent)} ${silent.length === 1 ? 'has' : 'have'} been silent for several seconds`)
     }
     if (writers !== undefined) reasons.push(...this.#writerProblems(writers))
     const storeProblem = this.storeProblem()
@@ -41,10 +41,10 @@ export class Readiness {
     const writer = writers.current()
     if (writer === undefined) {
       const isLate = writers.absentMs() >= writerAbsentMsMax
-      return isLate ? ['no writer has been running for seconds, so writes are waiting'] : []
+      return isLate ? ['there has been no writer for several seconds, so writes are waiting'] : []
     }
     const reasons: string[] = []
-    if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for seconds`)
+    if (isSilent(writer)) reasons.push(`the writer, process ${writer.process.pid}, has been silent for several seconds`)
     if (this.isDiskFull === true) reasons.push('the disk is nearly full')
     return reasons
   }
@@ -85,7 +85,7 @@ function nameWorkers(workers: readonly Child[]): string {
   return `${workers.length === 1 ? 'worker' : 'workers'} ${workers.map(({ process }) => process.pid).join(', ')}`
 }
 
-/** "2 workers serve, version 0.1.0", or the count of each version if there are several. */
+/** "2 workers are serving, version 0.1.0", or the count of each version if there are several. */
 function describeWorkers(workers: readonly Child[]): string {
   const counts = new Map<string, number>()
   for (const { version = 'unknown' } of workers) counts.set(version, (counts.get(version) ?? 0) + 1)
@@ -94,5 +94,5 @@ function describeWorkers(workers: readonly Child[]): string {
     others.length === 0
       ? `version ${first}`
       : [...counts].map(([version, count]) => `${count} of version ${version}`).join(', ')
-  return `${workers.length} ${workers.length === 1 ? 'worker serves' : 'workers serve'}, ${versions}`
+  return `${workers.length} ${workers.length === 1 ? 'worker is serving' : 'workers are serving'}, ${versions}`
 }

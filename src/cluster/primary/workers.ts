@@ -71,7 +71,7 @@ export class Workers {
     watchSilence(
       () => this.serving(),
       silentMsMax,
-      (child, silentMs) => child.end(`it hangs: it has sent nothing for ${silentMs} ms`),
+      (child, silentMs) => child.end(`it was unresponsive and had sent nothing for ${silentMs} ms`),
     )
   }
 

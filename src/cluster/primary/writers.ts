@@ -62,7 +62,7 @@ export class Writers {
     watchSilence(
       () => this.#loaded(),
       silentMsMax,
-      (child, silentMs) => child.end(`it or its disk hangs: it has sent nothing for ${silentMs} ms`),
+      (child, silentMs) => child.end(`it or its disk was unresponsive, and it had sent nothing for ${silentMs} ms`),
     )
   }
 

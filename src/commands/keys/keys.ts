@@ -66,7 +66,7 @@ export const addKey = command({
       default: '',
       min: 1,
       max: keyRateMax,
-      help: `maximum requests per second, 1 to ${keyRateMax}, unlimited by default; each of W workers allows its connections N / W`,
+      help: `maximum requests per second, 1 to ${keyRateMax}, unlimited by default; each of W workers allows N / W to the connections that it serves`,
     },
     'token-file': {
       kind: 'text',

@@ -13,7 +13,7 @@ const columnCharactersMax = 64
 export const listKeys = command({
   summary: 'lists the API keys',
   details:
-    'For each key, the list shows its name, permissions and subtrees, and to the minute when it was created and last used. If any key has them, it also shows expiry, rate, and the expiry of the previous token.',
+    'For each key, the list shows its name, permissions and subtrees, and the times of its creation and last use, to the minute. Expiry, rate, and the expiry of the previous token are shown if any key has them.',
   operands: [],
   settings: storeSettings,
   flags: { json: { kind: 'switch', default: 'false', help: 'print one line of JSON per key' } },

@@ -12,7 +12,7 @@ import { runTool } from './store-client.js'
 export const check = command({
   summary: 'checks the whole store and reports damage',
   details:
-    'With FILE, an export, it checks that file instead: every line, and that no line is missing. If anything is damaged, it exits with status 1.',
+    'If FILE, an export, is given, it checks that file instead: each line must be valid, and none may be missing. If anything is damaged, it exits with status 1.',
   operands: ['FILE'],
   operandsOptional: true,
   settings: storeSettings,

@@ -76,8 +76,11 @@ function responseOf<Command extends keyof Responses>({
   late = [],
 }: ResponseLine<Command>): Responses[Command] {
   if (late.length > 0) {
-    const workers = `${late.length === 1 ? 'worker' : 'workers'} ${late.join(', ')}`
-    complain(`${workers} did not respond; until it does or is replaced, it still uses the old keys`)
+    complain(
+      late.length === 1
+        ? `worker ${late[0]} did not respond; until it does or is replaced, it still uses the old keys`
+        : `workers ${late.join(', ')} did not respond; until they do or are replaced, they still use the old keys`,
+    )
   }
   return response
 }

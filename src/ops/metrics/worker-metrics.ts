@@ -52,7 +52,7 @@ export const workerTable: Table<WorkerSources> = {
   topicd_request_bytes_total: counter('Bytes of request bodies.', (sources) =>
     byRoute(sources, ({ bytesIn }) => bytesIn),
   ),
-  topicd_upload_bytes_total: counter('Bytes of uploads of lines.', ({ server }) => server.uploads().bytes),
+  topicd_upload_bytes_total: counter('Bytes of NDJSON uploads.', ({ server }) => server.uploads().bytes),
   topicd_response_bytes_total: counter('Bytes of responses, without headers.', (sources) =>
     byRoute(sources, ({ bytesOut }) => bytesOut),
   ),

@@ -19,7 +19,7 @@ export const writerTable: Table<WriterSources> = {
     ({ store }) => store.disk?.freeBytes() ?? 0,
   ),
   topicd_disk_free_bytes_min: gauge(
-    'With less free space, writes that add bytes are rejected.',
+    'Free space below which writes that add bytes are rejected.',
     ({ store }) => store.disk?.freeBytesMin ?? 0,
   ),
   ...processTable,

@@ -14,7 +14,7 @@ export function readKeyRecord(name: string, text: string): KeyRecord | string {
 }
 
 export function unreadableKey(name: string, problem: string): string {
-  return `API key "${name}": ${problem}; topicd keys revoke ${name} removes it`
+  return `API key "${name}": ${problem}; to remove the key, run "topicd keys revoke ${name}"`
 }
 
 /** Checks only the members needed to identify and authorise callers: one bad record must not make all keys useless. */

@@ -158,7 +158,7 @@ export async function migrateSchema(connections: Connections): Promise<{ readonl
   }
   if (from > 0 && from < releasedVersion) {
     throw new Error(
-      `the store's schema has version ${from}, of a build before 1.0.0: export its topics with that build, and import them into another database`,
+      `the store's schema has version ${from}, from a build before 1.0.0: export its topics with that build, and import them into another database`,
     )
   }
   if (from === schemaVersion) return { from, to: from }

@@ -190,7 +190,7 @@ export class WriterLink implements Writing {
     const version = from.uint32()
     if (version !== protocolVersion) {
       // No compatible writer will appear.
-      const reason = `the writer uses version ${version} of their protocol, but this process uses ${protocolVersion}: restart the service`
+      const reason = `the writer uses version ${version} of the internal protocol, but this process uses version ${protocolVersion}: restart the service`
       socket.destroy()
       this.#isClosed = true
       this.#rejectAll(this.#session.giveUpAll(reason))

@@ -125,7 +125,7 @@ export class WriterServer {
       return undefined
     }
     const name = from.text()
-    if (!clientName.test(name)) throw new RangeError('a client has no such name')
+    if (!clientName.test(name)) throw new RangeError('invalid client name')
     const receipt = this.receipts.of(name)
     receipt.acknowledge(from.double())
     const takesRecords = from.hasMore && from.byte() === 1

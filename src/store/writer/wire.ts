@@ -91,7 +91,7 @@ export function readRequest(from: ByteReader, frame: Buffer): Request {
   const kind = from.byte()
   if (kind === requestKinds.change) return { change: JSON.parse(from.text()) as RecordChange }
   const isAtomic = kind === requestKinds.operations
-  if (!isAtomic && kind !== requestKinds.eachOperation) throw new Error(`a request has the unknown kind ${kind}`)
+  if (!isAtomic && kind !== requestKinds.eachOperation) throw new Error(`unknown request kind ${kind}`)
   const operations: Prepared[] = []
   for (let left = from.uint32(); left > 0; left--) operations.push(readOperation(from, frame))
   return { operations, isAtomic }
@@ -222,6 +222,6 @@ function readOne(from: ByteReader, kind: number): WriteOutcome | WriteRefusal {
 
 function member<T>(all: readonly T[], index: number): T {
   const found = all[index]
-  if (found === undefined) throw new RangeError(`an outcome has the unknown number ${index}`)
+  if (found === undefined) throw new RangeError(`unknown outcome number ${index}`)
   return found
 }

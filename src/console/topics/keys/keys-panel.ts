@@ -84,7 +84,7 @@ export class KeysPanel implements Panel {
 
   #actionsView(key: ListedKeyEntry): TemplateResult {
     const { beyond, expires } = key
-    if (beyond !== undefined) return html`<span class="quiet">More than your key: ${beyond}</span>`
+    if (beyond !== undefined) return html`<span class="quiet">Exceeds your key: ${beyond}</span>`
     const name = visible(key.name)
     const rotate = html`<button class="quiet-button" aria-label=${`Rotate ${name}`} @click=${() => this.#open({ op: 'rotate', key })}>Rotate…</button>`
     return html`<span class="row">

@@ -184,7 +184,7 @@ class Checker {
     for (const kind of Object.keys(words) as (keyof Records)[]) {
       const isUnsure = this.#hasUnreadable && (kind === 'updates' || kind === 'due')
       if (this.#seen[kind] === stated[kind] || isUnsure) continue
-      this.report(`there are ${stated[kind]} ${words[kind]}, but ${this.#seen[kind]} were found in their places`)
+      this.report(`the store counts ${stated[kind]} ${words[kind]}, but ${this.#seen[kind]} were found`)
     }
   }
 }

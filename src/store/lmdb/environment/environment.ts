@@ -217,9 +217,9 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boole
   if (version === undefined && !readOnly && meta.getCount({ limit: 1 }) === 0) return true
   const advice =
     version !== undefined && version > formatVersion
-      ? `from a newer topicd, but this one supports format ${formatVersion}: run the newer one, or restore a backup from before the upgrade`
-      : `from a build before 1.0.0, but this one supports format ${formatVersion}: export its topics with that build, and import them here`
-  throw new StoreUnusable(`${file} has the format ${version ?? 0} ${advice}`)
+      ? `written by a newer topicd; this version supports format ${formatVersion}: run the newer one, or restore a backup from before the upgrade`
+      : `written by a build before 1.0.0; this version supports format ${formatVersion}: export its topics with that build, and import them here`
+  throw new StoreUnusable(`${file} is in format ${version ?? 0}, ${advice}`)
 }
 
 /** In `meta`, only for the `check` of 1.0.0: no topic has an earlier version. */

@@ -202,7 +202,7 @@ function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | und
 }
 
 function sizeOf(size: number, pageSize: number): string {
-  return `${size} bytes, so pages up to ${Math.floor(size / pageSize) - 1}`
+  return `${size} bytes, which hold pages 0 to ${Math.floor(size / pageSize) - 1}`
 }
 
 /** Counts the free pages from page `from` on: in a sound file, no page is in two runs. */

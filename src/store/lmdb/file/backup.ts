@@ -111,7 +111,7 @@ function makeDirectory(partial: string): void {
     throw new Error(
       code === 'EEXIST'
         ? `${partial} already exists: it belongs to a backup that is running or was killed; if it was killed, delete it`
-        : `${partial} cannot be created by the process that writes the backup (the service's, if it runs): ${message}`,
+        : `${partial} cannot be created by the process that writes the backup (a process of the service, if the service is running): ${message}`,
     )
   }
 }
@@ -123,7 +123,7 @@ function explain(error: Error): never {
 }
 
 function unsound(finding: Finding): Error {
-  return new Error(`the store is damaged, so this is not a backup: ${finding} (see topicd check)`)
+  return new Error(`the store is damaged, so no backup was written: ${finding} (see topicd check)`)
 }
 
 /** Returns the number of records. The copy states its entry counts, so records lost in copying are found. */

@@ -43,7 +43,7 @@ function adviceFor(error: Error, name: string): string | undefined {
       return 'the role in --store must own the database, or have CREATE on it, and be the one that "topicd migrate" was run with'
     case 'ECONNREFUSED':
     case 'ENOENT':
-      return 'nothing listens there; is PostgreSQL running ("pg_lsclusters"), and is this its port?'
+      return 'nothing is listening there; is PostgreSQL running ("pg_lsclusters"), and is this its port?'
     default:
       return undefined
   }

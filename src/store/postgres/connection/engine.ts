@@ -159,7 +159,7 @@ export class Engine {
 
 function failureOf(errors: readonly Error[]): StoreError {
   if (errors.some((error) => noSlotStates.includes(stateOf(error))))
-    return new NoSlot('unavailable', 'the PostgreSQL server has no connection left')
+    return new NoSlot('unavailable', 'the PostgreSQL server has no free connections')
   // A missing password is an error from pg itself, without a code.
   const refusal = errors.find((error) => refusedStates.includes(stateOf(error)) || error.message.startsWith('SASL: '))
   if (refusal !== undefined)
