@@ -92,7 +92,7 @@ export function refusalProblem({
 const contraries: Readonly<Record<Constraint['kind'], string>> = {
   value: 'no topic with that value',
   version: 'no topic with that version',
-  no_value: 'no topic without a value',
+  no_value: 'a topic with a value, or no topic',
   no_topic: 'a topic',
 }
 

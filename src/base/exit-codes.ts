@@ -11,7 +11,7 @@ export const exitCodes = {
   directoryInUse: 11,
   /** Too many workers in a row died before they served, and no other worker was left. */
   restartLimit: 12,
-  /** A commit of the writer failed; the primary replaces the writer. */
+  /** A commit in the writer failed; the primary replaces the writer. */
   commitFailed: 20,
   /** A worker or the writer could not open the store. */
   storeUnusable: 21,

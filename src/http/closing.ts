@@ -119,7 +119,8 @@ export class Closing {
    *
    * A complete response invalidates `res`. Only `end` can complete a response and close, but it buffers without limit
    * and closes immediately. So the library is given a total of one byte more than the body has: the response is never
-   * complete, and another request closes the connection. Otherwise `#closeAfterBody` closes it once that leaks nothing (server.ts).
+   * complete, and another request closes the connection. Otherwise `#closeAfterBody` closes it once closing cannot leak
+   * memory (server.ts).
    *
    * @param body at least two bytes
    */

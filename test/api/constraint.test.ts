@@ -17,7 +17,7 @@ const forms = { value: '{"value":1}', no_value: '{"no_value":true}', no_topic: '
 /** The state in which each constraint holds, and part of its message in the other states. */
 const holdsIn: Readonly<Record<keyof typeof forms, readonly [State, contrary: string]>> = {
   value: ['1', 'no topic with that value'],
-  no_value: ['empty', 'no topic without a value'],
+  no_value: ['empty', 'a topic with a value, or no topic'],
   no_topic: ['absent', 'a topic'],
 }
 

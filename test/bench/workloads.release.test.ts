@@ -178,7 +178,7 @@ test('all responses of the peers are correct', { skip }, async (t) => {
   checkResults(t, await smoke(...listing), storing.slice(0, 3))
 })
 
-test('all responses of a peer compared with two revisions are correct', async (t) => {
+test('a comparison of two revisions and a peer gets only correct responses', async (t) => {
   const compared = await smoke('compare', '.', '.', 'overwrite-64', '--peers', 'fastify')
   checkResults(t, compared, ['bare', 'base', 'change', 'fastify + lmdb'])
 })

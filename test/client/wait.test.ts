@@ -4,7 +4,7 @@ import { unlessAborted, wait } from '../../dist/client/wait.js'
 
 const reason = new Error('enough')
 
-t.test('a signal that is already aborted ends a wait or work immediately', async (t) => {
+t.test('an already aborted signal immediately ends a wait or other pending work', async (t) => {
   const signal = AbortSignal.abort(reason)
   await t.rejects(wait(1e9, signal), reason)
   await t.rejects(unlessAborted(new Promise(() => {}), signal), reason)

@@ -37,7 +37,7 @@ async function endsOnClosedPipe(t: Test, code: number, stderr: string, ...args: 
 }
 
 await t.test(
-  'without a service, every command fails if its output device is full, but only check if its output pipe is closed',
+  'without a service, every command fails if its output device is full, but only `check` fails if its output pipe is closed',
   async (t) => {
     const data = join(directory, 'alone')
     await runCommand(['import', '--allow-unfinished', '--data', data], {}, '{"path":"a","value":1}\n')

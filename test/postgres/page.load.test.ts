@@ -129,7 +129,7 @@ await t.test('the commands in docs/postgresql.md work', { skip, timeout: hangMs 
     await run('sudo -u postgres dropdb topicd; sudo -u postgres dropuser topicd')
   })
 
-  await t.test('the commands start two hosts that serve one tree', async (t) => {
+  await t.test('the documented commands start two hosts that serve one tree', async (t) => {
     const making = blockWith('createuser').replace(/^sudo apt-get .*\n/, '')
     const made = await run(making, {}, `${password}\n${password}\n`)
     t.equal(made.code, 0, made.stderr)

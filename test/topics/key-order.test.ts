@@ -112,7 +112,7 @@ t.test('each range contains its topics and no others', async (t) => {
   t.pass('3000 pairs')
 })
 
-t.test('merged and intersected ranges contain exactly their topics', async (t) => {
+t.test('merged ranges contain the topics of either, and intersected ranges the topics of both', async (t) => {
   const random = seededRandom(t)
   const kinds = [range.topicRange, range.descendantsRange, range.subtreeRange]
   const randomRanges = () => Array.from({ length: random.below(5) }, () => random.pick(kinds)(randomPath(random)))

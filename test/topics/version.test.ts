@@ -9,7 +9,7 @@ await t.test('the first change in a millisecond gets the first version of that m
   t.equal(nextVersion(nowMs * 1024 - 1, nowMs), nowMs * 1024)
 })
 
-await t.test('further changes in a millisecond get consecutive versions', async (t) => {
+await t.test('further changes in the same millisecond get consecutive versions', async (t) => {
   let version = nextVersion(0, nowMs)
   for (let count = 1; count < 1500; count++) {
     const next = nextVersion(version, nowMs)

@@ -1,5 +1,5 @@
 /**
- * `/console/keys`, only for the console: a key with the permission `admin` lists all API keys. It creates, rotates and revokes
+ * `/console/keys`, only for the console: a key with the permission `admin` can list all API keys. It can create, rotate and revoke
  * only keys that do not exceed its own permissions, expiry and rate (keys/makers.ts). The primary applies the changes, as
  * it does for the command line. A token is created here and leaves this process only in one response.
  */

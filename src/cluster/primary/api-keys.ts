@@ -73,7 +73,7 @@ export class ApiKeys {
     return late.flat()
   }
 
-  /** Has a worker that has just opened the store suspend the keys that are being revoked: the worker may have read them. */
+  /** Tells a worker that has just opened the store to suspend the keys being revoked: the worker may have read them. */
   suspendIn(worker: Child): void {
     for (const [revocation, name] of this.#revocations) worker.send({ kind: 'suspendKey', name, revocation })
   }

@@ -59,7 +59,7 @@ interface SupervisorOptions extends Pick<ReadSettings, 'config'> {
   readonly certificateExpiresMs: () => number | undefined
   /** Called with the certificate that the workers use from now on; must not fail. */
   readonly useCertificate: (certificate: Certificate | undefined) => void
-  /** The reserved port of the routes. */
+  /** The port, already reserved, on which workers serve the routes. */
   readonly port: number
   /** The lock on the data directory, for every process that may open the store. */
   readonly lockDescriptor: number
@@ -84,7 +84,7 @@ export class Supervisor {
   readonly #readiness: Readiness
   readonly #metrics: Metrics
   #config: Config
-  /** The smaller of the two numbers while the number of workers changes. */
+  /** The number of workers; during a reload that changes it, the smaller of the old and the new number. */
   #workersExpected: number
   #control: Server | undefined
   #admin: Admin | undefined
@@ -309,8 +309,8 @@ export class Supervisor {
   #forkWorker({ headerBytesMax }: Config): Child {
     // The HTTP library reads the variable when it is loaded.
     const worker = cluster.fork({ UWS_HTTP_MAX_HEADERS_SIZE: headerBytesMax })
-    // node:cluster repeats the errors of the process on the worker. Child handles them; without this listener they would
-    // crash the primary.
+    // node:cluster re-emits the process's errors on the Worker object. Child handles them; without this listener they
+    // would crash the primary.
     worker.on('error', () => {})
     return this.#watched(new Child(worker.process, this.#log))
   }

@@ -40,7 +40,7 @@ const createMeta = `
  *
  * The index by type and key has a condition, so that no statement without it (`hasType`) uses the index. If the statistics show
  * almost no topics, the planner considers reading the whole index as cheap as looking up a key in the primary one, and statements
- * are planned once. If the tree grew after that, each fetch by path would read it entirely, until the next ANALYZE.
+ * are planned once. If the tree then grew, each fetch by path would read the whole index until the next ANALYZE.
  */
 const createTables = `
   create table if not exists topicd.topics (
@@ -61,8 +61,8 @@ const createTables = `
 
 /**
  * Creates the indexes, the single log, whose versions are greater than those of all topics, and the functions that commit. Applies
- * to new tables and to those of 1.0.0. That release had a log in lanes, the table `changes`; its places are invalid in this log, so
- * the store gets a new id.
+ * to new tables and to those of 1.0.0. In that release the log was split into lanes, in the table `changes`; its places are invalid
+ * in this log, so the store gets a new id.
  */
 const completeSchema = `
   drop index if exists topicd.topics_by_type, topicd.topics_due;
@@ -84,7 +84,7 @@ const completeSchema = `
   ${commitFunction};
   ${orderFunction}`
 
-/** The schema version of 1.0.0, the only earlier one that is migrated. */
+/** The schema version of 1.0.0, the oldest that can be migrated. */
 const releasedVersion = 4
 
 const schemaVersion = 6

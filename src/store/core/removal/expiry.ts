@@ -6,7 +6,7 @@
  * For a policy with a `remove` clause, a sweep only moves the entry to the earliest possible time, which sweeps do not visit. Such
  * clauses are executed one at a time in the background, because a clause may scan the whole tree. Before a clause is executed, its
  * entry is examined once more. The matches are removed first, and the policy ends afterwards: a crash in between repeats the
- * removal. Such a policy is executed once. An unfinished clause keeps waiting, and a later pass retries it.
+ * removal. Such a policy does not recur. An unfinished clause keeps waiting, and a later pass retries it.
  *
  * If the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new offset stored.
  * If the process exits in between, the next process examines all entries again.
@@ -243,13 +243,13 @@ export class Expiry {
 
   /**
    * Executes a clause, unless its topic was updated while it waited. Once a clause has been executed completely, its policy ends,
-   * even if the topic was updated or the work was cancelled in the meantime.
+   * even if the topic was updated or `close` was called in the meantime. If another process may lead, the policy stays.
    */
   async #executeClause(place: DuePlace, planOf: PlanOf, term: Term): Promise<number | RefusedClause> {
     const { path } = place
     const { isDue, selector } = (await this.#evaluated(place)) ?? {}
     if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place], term)
-    // Planning can exceed a slice; the pause after it is equally long.
+    // Planning can exceed a slice; a pause as long as the plan took then follows.
     await waitForSlice()
     const plan = planOf(selector)
     const executed =

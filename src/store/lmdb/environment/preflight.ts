@@ -1,14 +1,14 @@
 /**
  * Examines a store's files before lmdb opens them. lmdb trusts them. On a truncated file it crashes the process with SIGBUS, and on
- * a zeroed page, a foreign file or an inaccessible one with SIGSEGV, without a message. A sound store costs only a few reads here,
- * because the writer pauses while a worker opens the store. Not all damage is detected here: LMDB has no checksums, and a full
+ * a zeroed page, a foreign file or an inaccessible one with SIGSEGV, without a message. For a sound store only a few reads may be
+ * made here, because the writer pauses while a worker opens the store. Not all damage is detected here: LMDB has no checksums, and a full
  * examination is the purpose of `check`. Damage that would prevent `check` from running is detected.
  *
  * Once a first commit is on disk, a crash leaves nothing behind that is rejected here. It can only tear the content of the meta
  * page that was being written, and LMDB then uses the other one. The fields that identify a meta page are never rewritten. The file
  * may end before its last page: pages allocated and freed within one commit are never written, but are in the list of free pages.
  * Before the first commit, a crash may leave a file that is empty, has one page, or contains only zeros. A damaged store may look
- * the same, so such a file is rejected unless the mark of files.ts shows that it remains from a first start.
+ * the same, so such a file is rejected unless the mark (files.ts) shows that it is left over from a first start.
  */
 import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -67,8 +67,8 @@ export function examine(file: string): boolean {
 }
 
 /**
- * Returns false if the file is missing. @throws StoreUnusable if it is not a plain file, or this process may not find, read and
- * write it
+ * Returns false if the file is missing. @throws StoreUnusable if it is not a plain file, or this process has no permission to find,
+ * read and write it
  */
 function isUsable(file: string): boolean {
   try {
@@ -114,8 +114,8 @@ function requireNoRestore(data: string): void {
 const databaseName = 'specifications'
 
 /**
- * Checks quickly whether an open file is a store of topics. Returns the reason why it is not, worded to complete a sentence about
- * the file: it is damaged, or belongs to another program, and opening would turn it into an empty store. Undefined if it seems to
+ * Checks quickly whether an open file is a store of topics. Returns the reason why it is not, worded to follow the file's name.
+ * Such a file is damaged or belongs to another program, and opening it would turn it into an empty store. Undefined if it seems to
  * be a store.
  */
 export function topicsProblem(descriptor: number): string | undefined {
@@ -184,7 +184,7 @@ function latestMeta(read: ReadAt, size: number): Meta | string {
   return latest
 }
 
-/** Examines the pages that opening the store reads first. */
+/** Examines the first pages that are read when the store is opened. */
 function problemOfSnapshot(read: ReadAt, meta: Meta, size: number): string | undefined {
   const { pageSize, lastPage, freeRoot, mainRoot } = meta
   for (const root of [freeRoot, mainRoot]) {

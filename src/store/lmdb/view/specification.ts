@@ -1,5 +1,5 @@
 /**
- * Specification records: a topic's type and the data of its creation. The first byte is the type; if the topic has properties, a
+ * Specification records: a topic's type and creation details. The first byte is the type; if the topic has properties, a
  * JSON object follows. Also the keys of entries in `due`. Only encoding and decoding; commit/transaction.ts writes the records.
  */
 

@@ -35,7 +35,8 @@ const readBackends: Statement<{ pid: string }> = {
 }
 
 /**
- * The work of a transaction. `write` is for statements that end in `inTime`, whose time is appended to the parameters.
+ * The work of a transaction. `write` is for statements that take the latest time of their start
+ * (`inTime`) as their last parameter, which is appended.
  *
  * @returns the result, and whether to commit; otherwise the transaction is rolled back
  */
@@ -165,7 +166,7 @@ export class Connections {
     return this.#readers.failure ?? this.#writers.failure
   }
 
-  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed on alone. */
+  /** The timeline of the newest primary seen so far: each primary has its own. A field, so that it can be passed as a plain function. */
   readonly timeline = (): number => this.#engine.timeline
 
   /** Executes a statement that changes nothing. @throws StoreError `unavailable` if the engine is unreachable */
@@ -173,11 +174,11 @@ export class Connections {
     untilNoConflict(() => this.#readOnce(statement, parameters), isLost, readFailure)
 
   /**
-   * Executes a statement that ends in `inTime`, whose time is appended to the parameters. When the promise resolves, the changes
-   * are durable.
+   * Executes a statement whose last parameter is the latest time of its start (`inTime`), and appends it. When the promise
+   * resolves, the changes are durable.
    *
    * @param sinceMs the time of the request, by performance.now(), from which its time limits count; now by default
-   * @throws StoreError of every kind; `unknown_outcome` if the engine gave no reliable answer
+   * @throws StoreError of any kind; `unknown_outcome` if the engine gave no reliable answer
    */
   readonly write = <Row>(
     statement: Statement<Row>,
@@ -191,7 +192,7 @@ export class Connections {
    * be called again after a conflict.
    *
    * @param sinceMs as for `write`
-   * @throws StoreError of every kind; `unknown_outcome` only if the commit got no reliable answer
+   * @throws StoreError of any kind; `unknown_outcome` only if the commit got no reliable answer
    */
   readonly transact = <T>(work: TransactionWork<T>, sinceMs: number): Promise<T> =>
     untilNoConflict(() => this.#transactOnce(work, sinceMs), isEarly(sinceMs), writeFailure)
@@ -286,7 +287,7 @@ export class Connections {
     }
   }
 
-  /** Until the commit is sent, no failure changes anything. @throws Defect for an error thrown by `work` itself */
+  /** A failure before the commit is sent leaves everything unchanged. @throws Defect for an error thrown by `work` itself */
   async #transactOnce<T>(work: TransactionWork<T>, sinceMs: number): Promise<T> {
     const session = await this.#acquire(this.#writers)
     const beginBy = beginByMs(session, sinceMs)

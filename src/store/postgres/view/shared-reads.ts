@@ -59,8 +59,8 @@ const sharedBytesMax = 1024 * 1024
 const { within, order } = byTypeAndKey('q.type')
 
 /**
- * The first items of several ranges. Each range has a maximum number of items, and a number of bytes. Its items end with the first one
- * that takes the total beyond that number. At least two items are returned, so that the reader can tell a full page from the last one.
+ * The first items of several ranges. Each range has a limit for items and a limit for bytes. Its items end with the first one that takes
+ * the total beyond the limit for bytes. At least two items are returned, so that the reader can tell a full page from the last one.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
