@@ -1,8 +1,8 @@
 /**
- * Every response other than 200: one closed table of codes, statuses and wordings. A test compares it with docs/api.md.
- * Codes are stable, and clients may match on them; wordings may improve.
+ * Every error response: one closed table of codes, statuses and messages. A test compares it with docs/api.md.
+ * Codes are stable, and clients may match on them; messages may improve.
  *
- * A wording states the fault and its place, then the remedy. `{…}` is filled in where the problem is found. No message
+ * A message states the fault and its place, then the remedy. `{…}` is filled in where the problem is found. No message
  * contains a stack trace or a token.
  */
 

@@ -123,7 +123,7 @@ function mayTakeLong(body: Buffer): boolean {
   return body.length > shortBodyBytesMax || longWords.some((word) => body.includes(word))
 }
 
-/** Copies the body, because the store may reuse its bytes before a later turn sends them. */
+/** Copies the response's body, because the store may reuse its bytes before a later turn sends them. */
 function kept(answer: Answer | Promise<Answer>): Answer | Promise<Answer> {
   if (answer instanceof Promise || typeof answer.body === 'string') return answer
   return { ...answer, body: Buffer.from(answer.body) }

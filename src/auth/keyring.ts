@@ -1,11 +1,11 @@
 /**
  * A worker's copy of the API keys: it finds the caller by the value of the `authorization` header, and records which
  * keys are used. `reload` reads the keys again after a change. If hosts share a store, no message announces another
- * host's change. So the keyring also polls the store's revision of the keys four times a second: a revoked key is
- * rejected within a second everywhere. It checks the clock just as often, without the store, so that an expired key is
- * rejected just as soon. A cached caller is found without looking at the clock.
+ * host's change; the keyring then also polls the keys' revision four times a second. A revoked key is thus
+ * rejected within a second everywhere. The keyring checks the clock just as often, without the store, so that an expired key
+ * is rejected just as soon. A cached caller is found without looking at the clock.
  *
- * A key that is being revoked is suspended: it is rejected before its revocation is stored, and accepted again if that fails.
+ * A key that is being revoked is suspended: it is rejected before its revocation is stored, and accepted again if the revocation fails.
  *
  * Failures here are faults of the machine: they are reported to `onFailure`, and the last known keys stay valid.
  */
@@ -30,7 +30,7 @@ const failuresPassed = 1000 / pollMs
 /** The interval between writes of the keys' last uses, and therefore the precision of the times in `keys list`. */
 const touchMs = 60_000
 
-/** The maximum time by which the last such write delays a stop. */
+/** The maximum time by which the last write of uses delays a stop. */
 const lastTouchMsMax = 1000
 
 /** Maximum cached header values of known keys; each spelling counts separately. Beyond that, the cache is cleared. */
@@ -82,7 +82,7 @@ export class Keyring {
   /**
    * Reads the keys. If that fails with a StoreError, later polls repeat it until it succeeds.
    *
-   * @param onFailure called when the store cannot be read or written; not called again until an access succeeds
+   * @param onFailure called when the store cannot be read or written, but not again until an access succeeds; also for unreadable keys
    * @param sharers processes that share the rate of a key, including this one
    * @param polls whether to poll the store: set if keys can change without a call to `reload`
    * @throws any error from the store except a StoreError: a remote store may be unavailable for a while
@@ -97,7 +97,7 @@ export class Keyring {
 
   /**
    * Reads the keys if they have changed. Resolves once later requests will all be checked against the keys as of this call
-   * or later. A failure is reported, and the read is repeated until it succeeds or the keyring is closed.
+   * or later. A failure is reported, unless it may pass soon; the read is repeated until it succeeds or the keyring is closed.
    */
   async reload(): Promise<void> {
     for (let failures = 1; !this.#isClosed; failures++) {
@@ -167,7 +167,7 @@ export class Keyring {
     return this.#revision !== undefined
   }
 
-  /** Stops reading and writes the last uses within a bounded time. */
+  /** Stops all reads, then writes the last uses within a bounded time. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#clockTimer)

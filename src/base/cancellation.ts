@@ -11,5 +11,5 @@ export function anyOf(...cancellations: readonly Cancellation[]): Cancellation {
   }
 }
 
-/** The client disconnected before the operation was finished. */
+/** The operation was cancelled, for example because the client disconnected. */
 export class Cancelled extends Error {}

@@ -1,4 +1,4 @@
-/** Histograms. Recording takes nanoseconds and allocates nothing. The tables in ops/metrics/ give them their meaning. */
+/** Histograms. Recording takes nanoseconds and allocates nothing. The tables in ops/metrics/ give each histogram its meaning. */
 
 /** A snapshot of a histogram, as plain data that can be sent in a message. */
 export interface HistogramStats {

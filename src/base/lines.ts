@@ -5,7 +5,7 @@ const lineFeed = 0x0a
 /** Some editors and programs, mostly on Windows, put this before UTF-8 text. */
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Minimum size of a block, in bytes: it collects small chunks, which may have only a few bytes each. */
+/** Minimum size of a block, in bytes: a block collects chunks, which may have only a few bytes each. */
 const blockBytesMin = 16 * 1024
 
 /** Bytes shown of a line that is too long: enough to recognise it. */

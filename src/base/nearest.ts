@@ -3,7 +3,7 @@
 /** A word with one typo per this many letters is still recognisable. */
 const lettersPerMistake = 3
 
-/** The known word that needs the fewest corrections; undefined if no word is close enough. */
+/** The known word that is the fewest corrections away; undefined if no word is close enough. */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((word) => ({ word, mistakes: distance(typed, word) }))

@@ -15,7 +15,7 @@ const slowMs = 3000
 export class PacedBound {
   #value = boundMin
 
-  /** @param max the bound while every batch is quick */
+  /** @param max the upper limit of the bound */
   constructor(private readonly max: number) {}
 
   get value(): number {

@@ -130,7 +130,7 @@ export function isTurnSpent(): boolean {
   return requestsMs > requestsMsMax
 }
 
-/** Handles a request on arrival, as its first accounted slice. @throws the errors of `work` */
+/** Runs `work` now, such as handling a request on arrival, as an accounted slice. @throws the errors of `work` */
 export function inTurn<T>(work: (slice: Slice) => T): T {
   const slice = new AccountedSlice()
   const outer = current

@@ -4,8 +4,8 @@
  * topic once per form; all listeners with equal scopes get the same pages.
  *
  * A listener has no queue. It gets the pages that follow the feed's position if it can take them immediately. If it cannot,
- * or there are too many changes, it reads the log itself from its own position (pages.ts). It stops reading when it has everything
- * that it was notified of in the meantime, so it joins before it reads. A page from the feed may be older than a listener's
+ * or there are too many changes, it reads the log itself from its own position (pages.ts). It joins before it reads, and stops
+ * reading when it has everything that it was notified of in the meantime. A page from the feed may be older than a listener's
  * own position, and must not move the listener backwards.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
@@ -18,16 +18,16 @@ import { RangeIndex } from './range-index.js'
 import type { Scope } from './scope.js'
 import type { Position } from './token.js'
 
-/** Maximum changes per reading: a few full commits. If there are more, each listener reads its own. */
+/** Maximum changes per reading: a few full commits. If there are more, each listener reads the log itself. */
 const keysAtOnceMax = 30_000
 
-/** Time limit for matching patterns, in ms, because other requests wait. Listeners match the rest in slices. Ranges cost almost nothing. */
+/** Time limit for matching patterns, in ms: other requests must wait. Listeners match the rest in slices. Ranges cost almost nothing. */
 const matchingMsMax = 20
 
 /** Maximum bytes of items per reading and form, for all listeners together: a few commits of ordinary topics. */
 const itemsBytesMax = 16 * 1024 * 1024
 
-/** Small, because pages that a client does not read are buffered. A line stays below the 64 KiB limit of Go's scanner. */
+/** Small, because unread pages are buffered. Unless one result is larger, a line stays below the 64 KiB limit of Go's scanner. */
 export const sharedPageBytesMax = 60 * 1024
 
 export interface Reading {
@@ -130,7 +130,7 @@ export class Feed {
     this.#onGrown()
   }
 
-  /** Stops following the log because no listener is left. While `#begin` is running, it takes care of this. */
+  /** Stops following the log. While `#begin` is running, it takes care of this. */
   #stop(): void {
     if (this.#starting === undefined) this.#release()
   }
@@ -147,7 +147,7 @@ export class Feed {
     if (!this.#isAdvancing) void this.#advance()
   }
 
-  /** Skips a commit that was read already, or is next and matches no listener: reading the log costs far more. */
+  /** Skips a commit that was read already, or is next and matches no listener: this search costs far less than reading the log. */
   #passes({ from, to, keys }: LoggedCommit): boolean {
     if (this.#isAdvancing || this.#place === undefined) return false
     if (this.store.isAfter(this.#place, to)) return true
@@ -182,7 +182,7 @@ export class Feed {
     }
   }
 
-  /** Takes the channels whose patterns would have to be matched against any of the keys. */
+  /** Passes to `take` each channel whose patterns would have to be matched against at least one of the keys. */
   #leave(keys: readonly string[], take: (channel: Channel, key: undefined) => boolean): void {
     const sorted = keys.toSorted()
     for (const channel of this.#channels.values()) {
@@ -326,7 +326,7 @@ function readForm(log: LogSnapshot, form: ItemForm, keys: readonly string[]): Aw
 }
 
 /**
- * Undefined if some topics were not read. Only the last page leads to a consistent state; all other pages have the
+ * Undefined if some topics were not read. Only the last page leads to a consistent state; all other pages contain the
  * position before the first page, so that a client resumes there.
  */
 function pagesOf(

@@ -1,6 +1,6 @@
 /**
- * Followers: each follows the changes in one scope for one client, as a stream (streams.ts) or a poll (live-changes.ts). It is in one
- * of these states, and keeps only its position:
+ * Followers: each follows the changes in one scope for one client, as a stream (streams.ts) or a poll (live-changes.ts). A follower
+ * is in one of these states, and keeps only its position:
  *
  *     reading    it reads pages from its position and gives them to its client
  *     live       its client has everything and gets the pages that the feed builds
@@ -22,7 +22,7 @@ export interface Shared {
 }
 
 export abstract class Follower implements Listener {
-  /** Set once the follower has left, which cancels its reads. */
+  /** Set when the follower leaves; cancels its reads. */
   aborted = false
   protected state: 'reading' | 'live' | 'blocked' = 'reading'
   /** The place up to which there may be changes that the client was not given. */

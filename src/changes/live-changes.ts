@@ -28,7 +28,7 @@ class Poll extends Follower {
   #answer = (_body: Buffer | 'gone'): void => {}
   override onFailure = (_error: unknown): void => {}
 
-  /** The body of the poll's page; the page is empty after `waitMs`. @throws Cancelled; StoreError */
+  /** The body of the poll's page; after `waitMs`, the page may be empty. @throws Cancelled; StoreError */
   async body(waitMs: number, ongoing: Ongoing): Promise<Buffer | 'gone'> {
     // No abort listener was set during the earlier read.
     if (ongoing.aborted) throw new Cancelled()
@@ -107,7 +107,7 @@ export class LiveChanges {
   }
 
   /**
-   * The page after a position, or the first page. Resolves once the page has changes, or after `waitMs`.
+   * The page after a position, or the first page. Resolves once the page has changes or more pages follow, or after `waitMs`.
    *
    * @returns `gone` if the log no longer has the changes; `full` if no more polls can wait
    * @throws Cancelled; StoreError
@@ -184,7 +184,7 @@ export class LiveChanges {
     )
   }
 
-  /** Call when API keys have changed: ends the streams whose callers may not continue. */
+  /** Call when permissions may have changed: ends each stream whose caller is no longer allowed to continue. */
   keysChanged(): void {
     for (const stream of this.#streams) stream.checkCaller()
   }

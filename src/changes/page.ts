@@ -1,6 +1,6 @@
 /**
  * A page of changes as clients get it: the results, a has-more flag, and the token to continue from. It is JSON, or an
- * event that contains the JSON. Events end with an empty line, so the JSON has no line ends. Nothing is read here.
+ * event that contains the JSON. Events end with an empty line, so the JSON must contain no line ends. Nothing is read here.
  */
 import type { Path } from '../topics/path.js'
 import { encodeToken, type Position } from './token.js'
@@ -60,7 +60,7 @@ export function bodyOf({ event, bodyEnd }: PageBytes): Buffer {
   return event.subarray(dataField.length, bodyEnd)
 }
 
-/** Replaces line ends with spaces. Line ends occur only between tokens, and only in values that an earlier version stored. */
+/** Replaces line ends with spaces. Line ends occur only between JSON tokens, and only in values that an earlier version stored. */
 function removeLineEnds(json: Buffer): void {
   for (const lineEnd of [lineFeed, carriageReturn]) {
     for (let at = json.indexOf(lineEnd); at >= 0; at = json.indexOf(lineEnd, at + 1)) json[at] = space

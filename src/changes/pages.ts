@@ -1,11 +1,11 @@
 /**
  * Reading pages of changes for one client: first a walk of the present state in tree order, then the log. The log is read from the place
- * that was taken before the walk. Changes made during the walk are shown again, so no change is missed and no snapshot
+ * recorded before the walk. Changes made during the walk are shown again, so no change is missed and no snapshot
  * has to be kept open.
  *
- * A page of the log shows each topic once, as it is when the page is read. The last page, with `hasMore: false`, reads
- * the end of the log and its topics in one snapshot. Its topics include every topic that was shown earlier and has
- * changed in the meantime, so the client then has the state as of that snapshot.
+ * A page of the log shows each topic once, as it is when the page is read. For the last page, with `hasMore: false`,
+ * the end of the log and the page's topics are read in one snapshot. These topics include every topic that was shown earlier
+ * and has changed in the meantime, so the client has the state as of that snapshot.
  */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { type Cancellation, Cancelled } from '../base/cancellation.js'
@@ -19,7 +19,7 @@ import { type ChangesPage, resultOf } from './page.js'
 import type { Scope } from './scope.js'
 import type { Position, Since } from './token.js'
 
-/** Maximum changes read from the log per step: they take about a slice. */
+/** Maximum changes read from the log per step: searching them takes about a slice. */
 const keysInSliceMax = 2000
 
 /** Minimum changes per step for a pattern that needs more than a slice: thousands of requests may each keep this many keys. */
@@ -66,7 +66,7 @@ function readEnd(store: ChangeReader): Awaitable<LogPlace> {
   return store.inSnapshot((log) => log.end())
 }
 
-/** A page of the present state. It continues after the path `after`; `place` is the log's place before the walk. */
+/** A page of the present state. It continues after the path `after`; `place` is the place in the log from before the walk. */
 function readWalk(
   store: ChangesStore,
   { plan, form, size, walkId }: Scope,
@@ -112,7 +112,7 @@ async function inSlices(store: ChangesStore, page: LogPage, { cancellation }: Bo
   }
 }
 
-/** A page of the log, read in steps, each with its own snapshot; none stays open during a search. The last step reads topics. */
+/** A page of the log, read in steps, each with its own snapshot; none stays open while a search waits. The last step reads topics. */
 class LogPage {
   /** The place before each topic's first change, by key text, in order. Other changes, possibly most of the log, are not kept. */
   readonly #found = new Map<string, LogPlace>()

@@ -51,7 +51,7 @@ export class RangeIndex<T> {
     if (this.#removed > unsortedMax + this.heldRanges / 2) this.#sort()
   }
 
-  /** Visits the values whose ranges may contain the key until the visitor returns false. @returns false if it was stopped */
+  /** Visits the values whose ranges may contain the key, until the visitor returns false. @returns false if the visitor did */
   visit(key: string, visitor: (value: T) => boolean): boolean {
     if (this.#unsorted.length > unsortedMax || this.#removed > unsortedMax) this.#sort()
     for (const { start, end, value, isRemoved } of this.#unsorted) {

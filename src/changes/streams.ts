@@ -46,7 +46,7 @@ export interface StreamOptions {
   readonly scope: Scope
   /** Undefined for the present state. */
   readonly since: Position | undefined
-  /** The reason why the caller may not continue; undefined if the caller may. */
+  /** The reason why the caller is no longer allowed to continue; undefined if it still is. */
   readonly refusal: () => Extract<EndCode, 'unauthorized' | 'access_changed'> | undefined
   /** Called once the stream has ended, for any reason. */
   readonly onEnd: () => void

@@ -1,8 +1,8 @@
 /**
- * Tokens: a client's position in the changes, as a string that the client sends back. It is opaque to clients, and means
- * the same to every worker and host.
+ * Tokens: each is a client's position in the changes, as a string that the client sends back. A token is opaque to
+ * clients, and means the same to every worker and host.
  *
- *     kind, a byte         1: in the log, 2: in a walk of the present state, with the log's place before the walk
+ *     kind, a byte         1: in the log, 2: in a walk of the present state, with the place in the log from before the walk
  *     length of the place, uint16, and the place (store/changes.ts)
  *     only for a walk: the id of the walk (`Scope.walkId`), and the path of the last result
  *     CRC-32 of the above, which distinguishes a truncated or mistyped token from an expired one
@@ -35,7 +35,7 @@ export const walkIdBytes = 8
 const headBytes = 3
 const checkBytes = 4
 
-/** Room for the longest path and a place from 1.0.0 on PostgreSQL (1 KiB): only a decoded token can be reported as gone. */
+/** Fits the longest path plus a 1 KiB place, as 1.0.0 issued on PostgreSQL: only a token that can be decoded can be reported as gone. */
 export const tokenBytesMax = 4096
 
 export function encodeToken({ place, walk }: Position): string {

@@ -10,7 +10,7 @@ export interface Child {
   readonly name: string
   /** The topic's type; undefined if there is no topic at the path, only topics below it. */
   readonly type: TopicType | undefined
-  /** True if there are topics below it. */
+  /** True if there are topics below the path. */
   readonly hasChildren: boolean
 }
 
@@ -46,7 +46,7 @@ export function compareNames(a: string, b: string): number {
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1)
 }
 
-/** The parent's path, which is empty for the top. */
+/** The parent's path, which is empty for a path at the top of the tree. */
 export function parentOf(path: string): string {
   return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
 }

@@ -1,6 +1,6 @@
 /**
  * The client: one method for each operation on topics. Options are named after the members of the API's requests,
- * which docs/api.md describes; `signal` is extra. A response other than 200 is thrown as a TopicdError.
+ * which docs/api.md describes; `signal` is extra. Methods throw a TopicdError for a response other than 200, unless they return undefined.
  *
  * connection.ts decides which requests are repeated. The comment on each write method states the effect of a repetition.
  */
@@ -228,7 +228,7 @@ export class Client {
     return untilSatisfied(attempt, attemptsMax, signal)
   }
 
-  /** Iterates over the current state, unless `since` is given, then over each change. Only the signal or a rejection ends it. */
+  /** Iterates over the current state (skipped if `since` is given), then over each change. Only the signal or a rejection ends it. */
   changes(selector: string, { signal, since, ...members }: ChangesOptions = {}): Changes {
     return new Changes(this.#streams, { selector, ...members }, since, signal)
   }

@@ -1,4 +1,4 @@
-/** The error for every unexpected response. Without a response, a request fails with the error that `fetch` throws. */
+/** The error for every unexpected response. If there is no response, a request fails with the error that `fetch` throws. */
 import type { ErrorAnswer } from '../api/answers.js'
 import { selectorFor } from './selectors.js'
 

@@ -20,7 +20,7 @@ export function jsonText(text: string): JsonText {
 }
 
 /**
- * A request body without undefined members, except `value`, which causes an error.
+ * The JSON text of a request body. Omits undefined members, but throws for an undefined `value`.
  *
  * @param within prefix of the members' names in an error, such as `constraint.`
  * @throws TypeError if JSON cannot hold a value or part of it; the message names the place

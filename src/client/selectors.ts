@@ -25,7 +25,7 @@ export function descendants(path: string): string {
 /** Selects every topic that at least one of these selectors selects. @throws RangeError if there is no selector */
 export function anyOf(...selectors: readonly [string, ...string[]]): string {
   if (selectors.length === 0) throw new RangeError('anyOf needs at least one selector')
-  // In a run of slashes, the last four are the separator, so a leading slash would belong to the selector before it.
+  // In a run of slashes, the last four are the separator, so a leading slash would belong to the previous selector.
   return `#${selectors.map((selector) => (selector.startsWith('/') ? `>${selector}` : selector)).join('////')}`
 }
 

@@ -5,7 +5,7 @@ import { bodyText } from './json-text.js'
 import { unlessAborted, wait } from './wait.js'
 import type { Operation } from './wire.js'
 
-/** Limits of one request, which a single operation may exceed: for this many operations, the service lists every rejection. */
+/** Limits for one request; its last operation may exceed the first limit. Within the second, the service lists every rejection. */
 const requestUnitsMax = 256 * 1024
 const requestOperationsMax = 4000
 

@@ -1,6 +1,6 @@
 /** Signals, and waits that a signal can end. */
 
-/** A controller that is aborted with the signal. It removes its listener, because a signal may outlive many controllers. */
+/** A controller that is aborted with the signal. Aborting it removes its listener, because a signal may outlive many controllers. */
 export function controllerWithin(signal: AbortSignal | undefined): AbortController {
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)

@@ -54,7 +54,7 @@ function openLock(directory: string): number {
   }
 }
 
-/** Undefined if no other account has access, except a group that gives this account its access, as with Kubernetes. */
+/** Undefined if no other account has access. A group is allowed if this account has its own access through it, as with Kubernetes. */
 export function exposure(directory: string): { readonly mode: string; readonly cure: string } | undefined {
   const { mode, uid, gid } = statSync(directory)
   const isOwn = uid === process.getuid?.()

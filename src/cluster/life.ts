@@ -38,7 +38,7 @@ export abstract class Life {
     const killSelf = (): boolean => process.kill(process.pid, 'SIGKILL')
     process.on('exit', () => this.#isEnding || killSelf())
     process.on('disconnect', killSelf)
-    // The event may have occurred before the listener was added, while the code was loading.
+    // The parent may have disconnected before the listener was added, while the code was loading.
     if (!process.connected) killSelf()
     sendToParent({ kind: 'loaded', version })
   }

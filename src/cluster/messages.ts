@@ -1,6 +1,6 @@
 /**
- * The messages between a parent and its children, over Node's IPC: the primary and its workers and tools, or the command line and
- * its tool. A rolling restart may bring in workers from a newer build, so kinds are added, never changed.
+ * The messages between a parent and its children, over Node's IPC: the primary and its writers, workers and tools, or the
+ * command line and its tool. A rolling restart may bring in workers from a newer build, so kinds are added, never changed.
  *
  * Only types and code that both ends share: parents import this file, and must not load the code of their children.
  */
@@ -22,7 +22,7 @@ export type ToChild =
       readonly config: Config
       readonly port: number
       readonly announcesKeys?: true
-      /** A writer is running. If absent, the primary runs an earlier version, in which workers wrote to the store. */
+      /** A writer is running. If absent on LMDB, the primary runs an earlier version, in which workers wrote to the store. */
       readonly hasWriter?: true
     }
   /** Open the store: no other process is writing to it now. */
@@ -55,7 +55,7 @@ export type FromChild =
   /** Sent every second to show that the event loop is running. */
   | { readonly kind: 'heartbeat'; readonly writable: boolean; readonly storeProblem?: string | undefined }
   /**
-   * Sent on request and again after the drain, so that no count is lost. Version 1.0.0 requests and sends `stats`
+   * Sent on request and again at the end of a drain, so that no count is lost. Version 1.0.0 requests and sends `stats`
    * instead, so a process has no metrics if either end runs that version.
    */
   | { readonly kind: 'metrics'; readonly metrics: readonly Metric[] }

@@ -1,6 +1,6 @@
 /** Formats tables for people: cells in columns, two spaces apart. */
 
-/** One line per row. @param charactersMax a longer cell is shown whole, but does not widen its column */
+/** One line per row. @param charactersMax maximum width of a column; a longer cell is still shown whole */
 export function aligned(rows: readonly (readonly string[])[], charactersMax = Infinity): string {
   const widths: number[] = []
   for (const row of rows) {

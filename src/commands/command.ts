@@ -23,7 +23,7 @@ export interface Command<Flags extends Settings = Settings> {
   readonly details: string
   /** The names of its arguments, each required unless `operandsOptional`. */
   readonly operands: readonly string[]
-  /** A missing operand is the empty string. */
+  /** Operands may be omitted; a missing one is the empty string. */
   readonly operandsOptional?: true
   /** Settings that it accepts as flags. */
   readonly settings: readonly SettingName[]
@@ -85,7 +85,7 @@ export function parseCall<Flags extends Settings>(command: Command<Flags>, args:
   }
 }
 
-/** @throws UsageError if one is invalid */
+/** @throws UsageError if a value is invalid */
 function flagValue(name: string, row: Setting, texts: readonly string[]): unknown {
   const all = texts.length > 0 || row.default === '' ? texts : [row.default]
   const values = all.map((text) => {

@@ -52,7 +52,7 @@ function flagLines(settings: Settings, variable?: (name: string) => string): str
     .map(([name, setting]) => {
       const flag = setting.kind === 'switch' ? `--${name}` : `--${name} ${setting.value ?? 'N'}`
       const head = `  ${flag.padEnd(27)} ${variable?.(name) ?? ''}`.trimEnd()
-      // The help text of a command's own flag states its default.
+      // If a command's own flag has no default value, its help text describes the default.
       const bounds = setting.default === '' && variable === undefined ? '' : ` (${boundsText(setting)})`
       return `${head}\n${wrapped(`${setting.help}${bounds}`, 6)}`
     })

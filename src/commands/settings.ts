@@ -50,7 +50,7 @@ function problemOf(attempt: () => void): string | undefined {
   }
 }
 
-/** Returns the problem if this account cannot serve from a data directory. */
+/** Returns a problem if this account cannot serve from a data directory, or a note if `serve` will create the directory. */
 function examineDirectory(path: string): { problem?: string; note?: string } {
   const what = `the data directory ${path}`
   const parent = nearestExisting(path)

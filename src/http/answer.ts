@@ -32,7 +32,7 @@ export interface AnswerRoom {
 export interface Stream {
   /** Bytes that have no meaning between two pieces. */
   readonly filler: Uint8Array
-  /** Called once, after the head has been sent. */
+  /** Called once, after the head has been written. */
   begin(outlet: Outlet): void
   onWritable(): void
   /** Called once, when the client has disconnected or the body has ended. */
@@ -112,8 +112,8 @@ export interface Route<Caller> {
   /** @param body as sent, valid only until the first await @throws any error, which `answerForError` turns into a response */
   handle(body: Buffer, caller: Caller, ongoing: Ongoing): Answer | Promise<Answer>
   /**
-   * Starts receiving a body that consists of lines (application/x-ndjson); undefined if the route takes no such body. Always
-   * gets the headers.
+   * Starts receiving a body that consists of lines (application/x-ndjson); undefined if the route takes no such body.
+   * `ongoing.headers` is always set.
    */
   readonly upload?: ((ongoing: Ongoing, inlet: Inlet) => Upload) | undefined
 }
@@ -141,7 +141,7 @@ export interface PageRequest {
   readonly acceptEncoding: string
 }
 
-/** An answered request, valid only during the call. */
+/** An answered or lost request, valid only during the call that passes it. */
 export interface Answered<Caller> {
   /** Undefined for a request that matched no route. */
   readonly route: Route<Caller> | undefined
@@ -156,7 +156,7 @@ export interface Answered<Caller> {
 export interface Service<Caller> {
   readonly routes: readonly Route<Caller>[]
   readonly pages: readonly Page[]
-  /** Called before the body is read, and again if its end arrives later, because the key may have been revoked. */
+  /** Called before the body is read, and again after a body that is chunked or in pieces: the key may have been revoked. */
   authenticate(authorization: string): Caller | undefined
   /** Undefined if the request may proceed; it then counts towards the rate. Called once per request, before its body is read. */
   refuseBeyondRate(caller: Caller): Answer | undefined
@@ -169,7 +169,7 @@ export interface Service<Caller> {
   answerForError(error: unknown): Answer | undefined
   /** Called for each response, for metrics and the access log. */
   answered(request: Answered<Caller>, answer: Answer): void
-  /** Called if a connection closes before its response was sent or read. @param request the lost request; only for `bytes_behind` */
+  /** Called for each connection closed before its response was sent or read. @param request the lost request; only for `bytes_behind` */
   closed(cause: CloseCause, request?: Answered<Caller>): void
 }
 

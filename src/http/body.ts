@@ -1,4 +1,4 @@
-/** Assembles bodies that arrive after their headers or in pieces, with one bound for all. Other bodies never get here. */
+/** Assembles request bodies within one bound, except those of uploads and of reads whose unchunked body arrives with the headers. */
 import type { HttpResponse } from 'uWebSockets.js'
 
 /** Maximum bytes of bodies in one worker: bodies that arrive in pieces, and bodies of requests in flight. */

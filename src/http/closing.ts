@@ -1,6 +1,6 @@
 /**
- * Closes connections, except in the last step of a drain (server.ts). Requests are received in requests.ts; responses
- * that leave the connection open are sent in response.ts.
+ * Closes connections, except those of streams (streams.ts) and in the last step of a drain (server.ts). Requests are received in
+ * requests.ts; responses that leave the connection open are sent in response.ts.
  *
  *     state     | meaning                                  | next
  *     ----------|------------------------------------------|-----------------------------------------------------
@@ -22,16 +22,16 @@ import type { Answer, AnswerRoom, CloseCause } from './answer.js'
 import { type Headed, writeHead, writeWholeHead } from './head.js'
 import { bytesOf, type Rest, Rests } from './unread.js'
 
-/** Maximum time without reading a response: enough to resend lost packets several times on any line. */
+/** Maximum time for which a client may read nothing: enough to resend lost packets several times on any link. */
 export const unreadMsMax = 30_000
 
-/** The same while unread responses take more than half of the room, so that other clients get whole pages again. */
+/** The limit while unread responses take more than half of the room: lower, so that other clients get whole pages again. */
 export const unreadMsCrowdedMax = 5000
 
-/** If a client has read within this time, the kernel need not be asked: the library waits for 10 s. */
+/** If a client has read within this time, the kernel need not be asked: the library waits longer, 10 s. */
 const askAgainMs = 3000
 
-/** Maximum wait of a lingering connection for the next piece of a body: a lost packet is resent sooner. */
+/** Maximum time that a lingering connection waits for the next piece of a body: a lost packet is resent sooner. */
 const lingerSilenceMsMax = 1000
 
 /** Maximum total wait: a client that sends everything before it reads can send 12 MB at 10 Mbit/s. */
@@ -54,7 +54,7 @@ export interface Receiver extends Headed {
 
 export class Closing {
   readonly rests: Rests
-  /** If true, every response closes its connection. */
+  /** If true, every response except a stream closes its connection. */
   isDraining = false
   #lingering = 0
 
@@ -77,7 +77,7 @@ export class Closing {
   }
 
   /**
-   * Closes every connection whose client reads nothing, sooner if many bytes are unread. The kernel reports room only
+   * Closes connections whose clients have read nothing for too long, sooner if many bytes are unread. The kernel reports room only
    * when a third of its buffer is free, which at 100 kB/s takes longer than the 10 s that the library waits. So this
    * method asks the kernel; asking also restarts the 10 s. Must be called from a timer, about once a second.
    */
@@ -93,8 +93,8 @@ export class Closing {
   }
 
   /**
-   * Closes the connection after the client has taken everything and stopped sending, within time limits. Must be called
-   * within the library's handler or a cork.
+   * Sends the response, and closes the connection after the client has taken everything and stopped sending, within time
+   * limits. Must be called within the library's handler or a cork.
    *
    * @param isSmall whether the library may buffer the whole response
    */

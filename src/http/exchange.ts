@@ -4,7 +4,7 @@
  *
  * If a response is known immediately, it is sent within the library's handler, where the library corks it. Later
  * responses are queued and sent together from one immediate, each inside `res.cork`. The library has only one cork buffer,
- * and a promise may resume while another connection uses it. Uncorked, a response would go out in ten pieces, and a
+ * and an awaiting function may resume while another connection uses it. Uncorked, a response would go out in ten pieces, and a
  * durable overwrite would cost 1.6 times as much (`npm run bench -- overwrite-256 --driver wrk`).
  */
 import type { HttpResponse } from 'uWebSockets.js'
@@ -14,14 +14,14 @@ import type { Arriving } from './body.js'
 import type { Receiver } from './closing.js'
 import type { Responses } from './response.js'
 
-/** One request and its state. `res` must not be accessed after `done` is set. */
+/** One request and its state. After `done` is set, only the code that sends the response may access `res`. */
 export interface Exchange<Caller> extends Answered<Caller>, Arriving, Receiver, Ongoing {
   startMs: number
   endMs: number
   /** The announced bytes; for a chunked body, or a body that no route takes, the bytes that have arrived. */
   bytesIn: number
   caller: Caller | undefined
-  /** True after the response was sent or the client has disconnected. */
+  /** True from just before the response is sent, or after the client has disconnected. */
   done: boolean
   aborted: boolean
   /** Called just before the response is sent. */

@@ -23,13 +23,13 @@ import type { Uploads } from './uploads.js'
 /** Maximum requests in flight in one worker. More are rejected: a longer queue would only add delay. */
 const requestsWaitingMax = 10_000
 
-/** The same for writes, so that reads continue while the writer hangs and writes wait for it. */
+/** The limit for writes: lower, so that reads continue while the writer hangs and writes wait for it. */
 const writesWaitingMax = 0.9 * requestsWaitingMax
 
 /** Time limit for a rejected chunked body: below the 10 s after which the library closes a slow connection. */
 const refusedMsMax = 5000
 
-/** Maximum bytes dropped beyond `bodyBytesMax`, so that the client sends everything, then reads the response. Larger bodies are cut off. */
+/** Maximum bytes dropped beyond `bodyBytesMax`: most clients read the response only after sending everything. Larger bodies are cut off. */
 const bodyBytesDroppedMax = 32 * 1024 * 1024
 
 /** A method preceded by body bytes beyond the previous request's content-length; no JSON object ends in a letter. */
@@ -90,8 +90,8 @@ export class Requests<Caller extends object> {
   }
 
   /**
-   * Answers requests for pages, preflights and unknown routes after dropping the body. Only a complete page keeps the
-   * connection open.
+   * Answers all other requests, such as those for pages, preflights and unknown routes, after dropping the body. The
+   * connection stays open only after a GET for a page.
    *
    * @param isShared false to ignore the policy on origins
    */
@@ -205,7 +205,7 @@ export class Requests<Caller extends object> {
     return setTimeout(() => this.exchanges.finishLater(exchange, refused), refusedMsMax).unref()
   }
 
-  /** Looks up the caller again if the body arrived later than the headers, because the keys may have changed. */
+  /** Looks up the caller again, because the keys may have changed while the body arrived. */
   #isStillKnown(exchange: Exchange<Caller>, authorization: string): boolean {
     exchange.caller = this.service.authenticate(authorization)
     return exchange.caller !== undefined

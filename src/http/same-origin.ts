@@ -4,7 +4,7 @@
  */
 import type { HttpRequest } from 'uWebSockets.js'
 
-/** From a page of the same origin, or from no page, such as a typed address. */
+/** From a page of the same origin, or from no page, such as a typed address; empty if the header is missing. */
 const ownSites: readonly string[] = ['', 'same-origin', 'none']
 
 const schemeStart = /^https?:\/\//i

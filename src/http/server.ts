@@ -2,10 +2,10 @@
  * The boundary with uWebSockets.js: the listener, connections, routes, pages and the drain. Only this folder imports the
  * library, and nothing here depends on topics.
  *
- * The path of a request; each file calls only later ones. requests.ts reads the headers in one pass, and checks framing,
+ * The path of a request, in order of processing. requests.ts reads the headers in one pass, and checks framing,
  * overload, authorization, content type and length before it keeps any of the body. The whole body goes to the route.
  * exchange.ts ensures at most one response, and none after the client has disconnected. head.ts and response.ts send the
- * response, and unread.ts keeps its unread rest within a bound. closing.ts closes the connection after the last response.
+ * response, and unread.ts bounds how much of it is buffered unread. closing.ts closes the connection after the last response.
  *
  * Caveats of the library, each pinned by a test:
  * - If a handler returns without calling `onAborted`, the process exits; after an abort, accessing `res` throws.
@@ -15,36 +15,36 @@
  *   returned. It writes a 400, 431 or 505 straight to the socket and closes the socket, so a corked response is lost. No
  *   call in a handler sends the response earlier or stops the parser. So a write is handled after the parser has returned
  *   (requests.ts). Pausing the connection until the response would cost a quarter of a write's CPU time.
- * - An empty line counts as the start of another request, which then never ends. Up to three bytes, or ASCII without a
- *   space, become part of the next request's method.
+ * - An empty line counts as the start of another request, which then never ends. Up to three stray bytes after a request, or
+ *   any number of ASCII bytes without a space, become part of the next request's method.
  * - A request target with a host, or `*`, gets the same 505 as HTTP/1.0. The service sees none of these responses.
  * - It takes any five-byte value of the first `connection` header for "close", and does not parse lists (headers.ts).
  * - It reads the maximum size of a head from the environment when it is loaded, so the primary sets it (cluster/primary/).
  * - The parser continues with the bytes after an answered request, even if the response closes the connection. If the
  *   framing is ambiguous, the response must wait until the parser has returned (requests.ts): an empty header name hides
  *   the headers after it, and the first of two Content-Length headers wins. So a length of 0 also closes the connection;
- *   the only valid request with this length is an upload without lines.
+ *   the only valid POST with this length is an upload without lines.
  * - If a second request arrives while the first is unanswered, the library closes the connection.
  * - It parses chunk sizes carelessly (`g`, `G` and `@` are 16, an extension is read as more digits). It takes trailers for
  *   another request, and any transfer-encoding for chunked. If a request has both Content-Length and Transfer-Encoding, the
  *   library itself responds with 400.
  * - The only expectation it handles is `100-continue`, in lower case; head.ts sends 100 for other spellings.
  * - `end` buffers unread output without limit, and does not report it. `tryEnd` buffers at most the head of one response
- *   and returns the rest to us, for 0.5 µs more; the request stays unanswered, so another one closes the connection.
+ *   and returns the rest to us, at a cost of another 0.5 µs. The request stays unanswered, so another one closes the connection.
  *   Small responses use `end`, except a random one in `answersPerProbe`, so that a client that pipelines without reading
- *   is soon found. `tryEnd` cannot close in 20.51; closing.ts closes the connection after large responses.
+ *   is soon found. In 20.51, `tryEnd` cannot close the connection, so closing.ts closes it after large responses.
  * - `end` with close closes immediately, and resets the connection if the client is still sending; closing.ts waits for
  *   the client.
- * - A socket closed in an immediate is never freed: the library frees it in its next turn, but libuv has then already
- *   closed its handle, and both leak (465 bytes). So connections are closed from timers or while the library handles the
- *   events of a poll. A response that is sent from an immediate and closes its connection is therefore never complete for
- *   the library (closing.ts).
+ * - A socket closed in an immediate is never freed: the library would free it in its next turn. By then libuv has already
+ *   closed its handle, so both leak (465 bytes). So connections are closed from timers or while the library handles the
+ *   events of a poll. If a response is sent from an immediate and closes its connection, closing.ts therefore deliberately
+ *   leaves it incomplete from the library's point of view.
  * - The library corks only responses sent within the handler or `onData`; later ones need `cork`, whose one buffer serves
  *   one connection at a time (exchange.ts).
  * - It does not limit how long a request may wait for its response; `answerMsMax` does.
  * - 20.51 and 20.69, whose binaries are for different versions of Node.js, differ in the calls that complete a response:
  *   `endWithoutBody` and `tryEnd` without any bytes do so only in the later one. Neither is used (head.ts).
- * - Without a free descriptor it retries accept in a busy loop, so connections are closed before that happens.
+ * - If no descriptor is free, the library retries accept in a busy loop, so connections are closed before descriptors run out.
  */
 import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp, type us_listen_socket } from 'uWebSockets.js'
 import type { Answer, AnswerRoom, Page, PageRequest, Route, Service } from './answer.js'
@@ -58,7 +58,7 @@ import { Responses } from './response.js'
 import { isCrossOrigin } from './same-origin.js'
 import { type UploadStats, Uploads } from './uploads.js'
 
-/** Maximum wait of a request for its response: longer than any client waits, but not forever. */
+/** Maximum time that a request waits for its response: longer than any client waits, but not forever. */
 const answerMsMax = 120_000
 
 interface HttpOptions {

@@ -30,7 +30,7 @@ export class Rests {
   /** Sorted by `sinceMs`. */
   readonly #rests = new Set<Rest>()
 
-  /** @param giveUp closes the connection of a rest, or releases the rest, to make room for another */
+  /** @param giveUp releases a rest and closes its connection, now or soon, to make room for another */
   constructor(
     private readonly room: AnswerRoom,
     private readonly giveUp: (rest: Rest) => void,
@@ -53,7 +53,7 @@ export class Rests {
     return this.#rests
   }
 
-  /** True while the client is connected and has not taken all of the rest. */
+  /** True until the rest is released, at the latest when its client disconnects. */
   has(rest: Rest): boolean {
     return this.#rests.has(rest)
   }

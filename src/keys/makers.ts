@@ -1,6 +1,6 @@
 /**
  * Limits on how a key with the `admin` permission may change API keys: it can never give a key more than it has itself.
- * Pure: each engine checks within the transaction that changes a key, so that a revoked key cannot change anything.
+ * Pure: each engine makes the check in the transaction that changes a key, so that a revoked key cannot change anything.
  */
 import type { KeyRecord } from './record.js'
 import { ownerOf } from './rotation.js'

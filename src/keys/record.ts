@@ -89,7 +89,7 @@ interface FormerToken extends HashedToken {
   readonly untilMs: number
 }
 
-/** `added`: the key exists now. Otherwise another key has the same name or token, or the maker may not create the key. */
+/** `added`: the key exists now. Otherwise another key has the same name or token, or the maker is not allowed to create the key. */
 export type KeyAddition = 'added' | 'name_taken' | 'token_taken' | 'forbidden'
 
 export interface KeyRotation extends Pick<KeyRecord, 'name' | 'tokenHash'> {

@@ -14,7 +14,7 @@ export type KeyRequest<Subtree extends string = Path> = (
   | { readonly command: 'listKeys' }
 ) & { readonly by?: Caller }
 
-/** The maker of a request in the console, and its origin. The command line has no caller. */
+/** The maker of a request in the console, and the request's origin. The command line has no caller. */
 export interface Caller extends Maker {
   /** The other end of the connection, perhaps a proxy. */
   readonly address: string
@@ -27,7 +27,7 @@ export type KeyCommand = KeyRequest['command']
 export type KeyRequestOf<Command extends KeyCommand> = KeyRequest & { readonly command: Command }
 
 export interface KeyResponses {
-  /** True for `added` and false for `name_taken`, as in version 1.0.0. `forbidden` occurs only with a maker. */
+  /** True for `added` and false for `name_taken`, as in version 1.0.0. `forbidden` occurs only if the request has a caller. */
   readonly addKey: boolean | 'token_taken' | 'forbidden'
   /** Whether the key was rotated; for `revokeKey`, whether it was revoked. */
   readonly rotateKey: boolean

@@ -3,7 +3,7 @@
  * of the replaced token, and the owner of a token. Pure: each engine reads the records, decides and writes in one step, so that
  * a key that is being revoked is not resurrected.
  *
- * A process may exit between its commit and its response, so repeating an addition or rotation has the same outcome.
+ * A process may exit between its commit and its response, so repeating an addition or rotation must have the same outcome.
  */
 import type { KeyAddition, KeyRecord, KeyRotation } from './record.js'
 
@@ -15,9 +15,9 @@ export function additionTo(keys: readonly KeyRecord<string>[], { name, tokenHash
 }
 
 /**
- * The record after the rotation: it has the new token and, until its expiry, the replaced token. A token that an earlier
- * rotation replaced is dropped, even if it was still valid. If the record already has (or had) the new token, it is
- * returned unchanged.
+ * The record after the rotation: it contains the new token and, if the replaced token stays valid for a while, that token
+ * with its expiry. A token that an earlier rotation replaced is dropped, even if it was still valid. If the record already
+ * has (or had) the new token, it is returned unchanged.
  *
  * @param record undefined for a key that does not exist
  * @returns undefined if the key must not be rotated: it does not exist, or its token is not `formerHash`

@@ -1,5 +1,5 @@
 /**
- * Standard output, for the log and other output of the service. A write never throws and never waits. A full disk, a
+ * Standard output, for the log and other output of the service. A write never throws and never waits for a reader. A full disk, a
  * closed terminal, or a reader that has exited or stopped reading must neither stop nor block a service.
  *
  * If standard output is a pipe or a terminal, it is opened again for this process alone, in non-blocking mode. The mode
@@ -12,7 +12,7 @@ export const onTerminal = isatty(1)
 
 const descriptor = openUnblocking()
 
-/** True if only part of the last line was written, so that the next line must start with a line feed. */
+/** True if only part of the last line was written, so the next line must start with a line feed. */
 let torn = false
 
 /** Immediately writes `text`, which ends with a line feed. Returns false if not all of it could be written. */

@@ -1,4 +1,4 @@
-/** Logs rejected API keys: one line per second with their number, so that bad requests cannot flood the log. */
+/** Logs rejected API keys: at most one line per second, with their number, so that bad requests cannot flood the log. */
 import type { Logger } from './log.js'
 
 const intervalMs = 1000

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 
 let last: Promise<void> = Promise.resolve()
 
-/** Resolves when systemd has received the states. Calls are sent in order. The sender is a child process, hence NotifyAccess=all. */
+/** Resolves when systemd-notify, a child process (hence NotifyAccess=all), has exited, even if it failed. Calls are sent in order. */
 export function notify(...states: readonly string[]): Promise<void> {
   if (process.env.NOTIFY_SOCKET === undefined) return last
   last = last.then(

@@ -10,8 +10,8 @@
  * `*P//` also selects the literal path P and its descendants. This form works for the subtree of any path, even if the
  * path is not a valid pattern. `*P` and `*P/` are patterns only, so a mistyped pattern is not silently read as a path.
  *
- * A qualifier is first cut from the end of the text: `/` selects only the descendants of the matches, `//` selects
- * both. A path has no qualifier: one trailing slash is dropped. `//` after a path is rejected, because a walk or a
+ * A qualifier is first cut from the end of the text: `/` selects only the descendants of the matches, `//` also the
+ * matches themselves. A path has no qualifier: one trailing slash is dropped. `//` after a path is rejected, because a walk or a
  * removal meant for the subtree must not silently cover only one topic. In a set, the LAST four of a run of slashes are
  * the separator, so that a member's qualifier can precede them. A set within a set is flattened. A `?` pattern is split at every
  * slash, even within `\Q…\E`, which continues to quote in the next segment; no class or group can span a slash.

@@ -1,8 +1,8 @@
 /**
  * Split-path patterns: one pattern for each segment, planned as ranges and a matcher that can skip keys. Pure.
  *
- * Leading segments that match only a finite number of strings are multiplied out into prefixes. The literal prefixes of the
- * next segment narrow those ranges. The matcher (split-path-matcher.ts) examines that segment and the later ones.
+ * Leading segments that match only a finite number of strings are multiplied out into bases. The literal prefixes of the
+ * next segment narrow the ranges below the bases. The matcher (split-path-matcher.ts) examines that segment and the later ones.
  */
 import { pathBytesMax } from '../settings/limits.js'
 import { encodeKey } from '../topics/key.js'

@@ -22,7 +22,7 @@ export const classMemberCost = 10
 /** A range of a Unicode class: each time the class is named, the engine appends and sorts all ranges of the class. */
 export const namedRangeCost = 8
 
-/** The same with case folding: two tables are sorted first. */
+/** A range of a Unicode class with case folding: two tables are sorted first. */
 export const foldedRangeCost = 16
 
 /** The engine looks at each code point and sorts the code points that differ only in case: at most a few thousand per range. */
@@ -39,7 +39,7 @@ export const instructionCost = 60
 /** Ranges per unit, counted over all instructions with repetitions expanded. */
 export const instructionRangesPerUnit = 4
 
-/** A dot or a class beyond U+FFFF in the built-in engine, which tests surrogates separately. */
+/** A dot, or a class that includes U+10FFFF, in the built-in engine, which tests surrogates separately. */
 export const wideClassCost = 900
 
 /** A literal prefix, each time it is extended. */

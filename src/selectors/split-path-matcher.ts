@@ -1,6 +1,6 @@
 /**
- * The matcher of a split-path pattern. It examines the segments after the plan's base, from left to right, and returns
- * the next key that can match:
+ * The matcher of a split-path pattern. It examines the segments after the plan's base, from left to right. If the topic does
+ * not match, the matcher returns the next key that can, or false, so that the scan reads the next topic:
  *
  *     ?a/.+/temp      a/x          too short         seek  a/x/temp
  *                     a/x/hum      no match          seek  a/x/temp
@@ -80,7 +80,7 @@ export function splitPathMatcher(
   }
 }
 
-/** The last prefix that does not sort after the segment, or -1. No other prefix can be the start of the segment. */
+/** The index of the last prefix that does not sort after the segment, or -1. No other prefix can be the start of the segment. */
 function locate(prefixes: readonly Prefix[], path: string, from: number, to: number): number {
   let low = 0
   let high = prefixes.length

@@ -90,7 +90,7 @@ function nameOf(parameter: string): string {
 
 function redactParameter(parameter: string): string {
   const name = nameOf(parameter)
-  // Decoded as pg does it; a name that is encoded wrongly is returned unchanged.
+  // Decoded the way pg does it; the parameter itself keeps its encoding.
   const [decoded = name] = new URLSearchParams(name).keys()
   return secretParameter.test(decoded) ? `${name}=***` : parameter
 }

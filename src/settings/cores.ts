@@ -89,8 +89,8 @@ function groupsAbove(path: string): string[] {
 }
 
 /**
- * In version 2, one file contains `150000 100000`, the time per period, or `max 100000`. In version 1, two files contain one
- * of these numbers each, with -1 for no limit.
+ * In version 2, one file contains the time and the period, such as `150000 100000` or `max 100000`. In version 1, two files
+ * contain one of these numbers each, with -1 for no limit.
  */
 function quotaIn(directory: string): number {
   const files = ['cpu.max', 'cpu.cfs_quota_us', 'cpu.cfs_period_us']

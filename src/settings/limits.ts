@@ -25,7 +25,7 @@ export const groupDepthMax = 100
 export const repeatMax = 1000
 
 /**
- * The size of one pattern, in instructions: about one per character, times the repetitions. A pattern longer
+ * The size of one pattern, in instructions: about one per character, times the repetitions. Plain text longer
  * than the longest path cannot match. Each instruction may cost a step for each character of each scanned topic.
  */
 export const patternSizeMax = 2000
@@ -33,15 +33,15 @@ export const patternSizeMax = 2000
 /** The total size of the patterns of one selector: plain text of any allowed length fits. */
 export const selectorSizeMax = selectorBytesMax
 
-/** The patterns of one selector that need an engine: each may run on every topic, and each has an automaton. */
+/** The patterns of one selector that need an engine: each may run on every topic and keep an automaton. */
 export const selectorEnginesMax = 32
 
 /** The total size of the patterns that need an engine: room for one repetition of 1000 and a little more. */
 export const enginesSizeMax = 1200
 
 /**
- * The total size of the patterns that need the linear-time engine, which takes ten times as long. At this size, the worst
- * known pattern takes less than 50 ms for a path of maximum length, during which nothing else runs.
+ * The total size of the patterns that need the linear-time engine, which takes ten times as long as the built-in one. At this
+ * size, the worst known pattern takes less than 50 ms for a path of maximum length; nothing else runs in the meantime.
  */
 export const linearSizeMax = 600
 
@@ -60,7 +60,7 @@ assert(patternSizeMax >= pathBytesMax && selectorSizeMax >= selectorBytesMax)
 /** Nesting of arrays and objects in a value: where parsers of common clients fail, far beyond any useful depth. */
 export const valueLevelsMax = 1000
 
-/** The names and values of a topic's properties together: they are settings, not data, and always read and compared as a whole. */
+/** The names and values of a topic's properties together: they are settings, not data, and always read as a whole. */
 export const propertiesBytesMax = 16 * kibibyte
 
 /**
@@ -101,7 +101,7 @@ assert(Number.isSafeInteger(removalTimeMsMax + 2 * removalPeriodMsMax))
 export const commitDeadlineMs = 10_000
 
 /**
- * Maximum operations of one transaction, which its last request may exceed. They take about 20 ms, during which the writer
+ * Maximum operations of one transaction; its last request may exceed the maximum. They take about 20 ms, during which the writer
  * does nothing else. Writes in one transaction share the pages that they copy: with batches of 1,000, a topic costs a
  * quarter less CPU than with a limit of 2,000, and waits less because the queue is shorter. On a slow disk the limit is
  * lower (base/paced-bound.ts).
@@ -147,7 +147,7 @@ export const pageSizeDefault = 10
 export const originsMax = 64
 
 /**
- * Responses, or parts of them, that the clients of one worker have not read. Fetches whose responses do not fit are rejected;
+ * Responses, or parts of them, that the clients of one worker have not read. Reads whose responses do not fit are rejected;
  * to make room for other responses, the connections whose clients have read nothing for the longest time are closed.
  */
 export const answerBytesWaitingMax = 128 * 1024 * kibibyte

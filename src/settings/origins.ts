@@ -1,6 +1,6 @@
 /**
  * Parses the setting for origins of web pages: none, `*` for all, or a comma-separated list. An origin is a scheme, a host
- * and, unless it is the scheme's default, a port. Pure: http/cors.ts applies the setting.
+ * and a port, which is left out if it is the scheme's default. Pure: http/cors.ts applies the setting.
  */
 import { originsMax } from './limits.js'
 import { quoted } from './quoted.js'

@@ -10,11 +10,11 @@ export interface KeyReader {
    *   fault is thrown as an Error
    */
   readKeys(onUnreadable?: (name: string, problem: string) => void): Awaitable<readonly KeyRecord[]>
-  /** A number that changes whenever any process adds, rotates or revokes a key. */
+  /** A number that changes whenever any process adds, restores, rotates or revokes a key. */
   keysRevision(): Awaitable<number>
 }
 
-/** If a maker is given, only changes that the maker may make are applied (`mayChange` in keys/makers.ts). */
+/** If a maker is given, a change beyond its permissions (`mayChange` in keys/makers.ts) is not applied and returns `forbidden` or false. */
 export interface KeyChanger {
   /** Adds a key by the rules of `additionTo` in keys/rotation.ts. Changes nothing unless it returns `added`. */
   addKey(record: KeyRecord, by?: Maker): Promise<KeyAddition>
@@ -30,7 +30,7 @@ export interface KeyChanger {
 }
 
 export interface KeyUses {
-  /** The last use of each key, as Unix time in ms, as of the last call to `touchKeys`. */
+  /** The time of each key's last use, as Unix time in ms, as of the last call to `touchKeys`. */
   keyUses(): Awaitable<ReadonlyMap<string, number>>
   touchKeys(uses: ReadonlyMap<string, number>): Promise<void>
 }

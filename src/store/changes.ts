@@ -5,7 +5,7 @@ import type { Path } from '../topics/path.js'
 import type { ItemForm } from './topics.js'
 
 /**
- * A place in the log, between two changes, as bytes that only the engine can read. It outlives every process and a failover. A log
+ * A place in the log, between two changes, as bytes that only the store can read. It outlives every process and a failover. A log
  * that does not contain the place, or no longer does, reports `gone`.
  */
 export type LogPlace = Buffer

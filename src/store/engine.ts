@@ -56,7 +56,7 @@ export interface StoredTopic {
   isScheduled(): boolean
   /** The fetch result item, valid during the call that receives the topic; undefined if it was not requested or is lost. */
   readonly item: Uint8Array | undefined
-  /** 0 if it was not requested. */
+  /** 0 if it was not requested or is lost. */
   readonly version: number
 }
 
@@ -134,7 +134,7 @@ export interface View {
   logEnd(end: 'first' | 'last'): Awaitable<LogPosition>
 }
 
-/** The record of a topic's due time. No topic owns it if the topic at the path has a different due time, or none. */
+/** The record of a topic's due time. The topic at the path owns it only if that topic's head has the same `due.id`. */
 export interface DuePlace extends Due {
   /** Undefined if it cannot be read. */
   readonly path: Path | undefined
@@ -200,10 +200,10 @@ export interface ItemBytes {
   readonly end: number
 }
 
-/** The maximum that a commit adds to the store. */
+/** The maximum that a request adds to the store. */
 export interface WriteSize {
   readonly operations: number
-  /** The bytes of its records, apart from paths. */
+  /** The bytes of its records, apart from their keys. */
   readonly bytes: number
   /** True if it may add topics or bytes; such a write must leave more free space on the disk. */
   readonly grows: boolean

@@ -7,7 +7,7 @@ export interface StoreStats {
   readonly topics: number
   /** Bytes occupied on disk, including free space within the files. */
   readonly bytes: number
-  /** The last complete backup, as Unix time in ms; undefined if there is no backup, or the engine creates none. */
+  /** The time of the last complete backup, as Unix time in ms; undefined if there is no backup, or the engine creates none. */
   readonly backupMs?: number
   /** Undefined until it has been measured. */
   readonly log?: LogRange | undefined

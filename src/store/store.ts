@@ -33,6 +33,6 @@ export interface TopicStore
     StoreCopier,
     StoreMonitor,
     Availability {
-  /** Waits for writes in flight, then releases everything. @throws Error while a backup copies, which cannot be stopped */
+  /** Waits for writes in flight, then releases everything. @throws Error while a backup copies the store, because that cannot be stopped */
   close(): Promise<void>
 }

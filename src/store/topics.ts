@@ -49,7 +49,7 @@ export interface PageQuery {
   readonly after: Path | undefined
   /** Maximum number of items, at least 1. */
   readonly size: number
-  /** The page ends before the item that would exceed this, but it has at least one item. */
+  /** The page ends before an item that would exceed this, unless that item is its first. */
   readonly bytesMax: number
 }
 

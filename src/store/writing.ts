@@ -6,7 +6,7 @@ import type { LoggedRecord } from './engine.js'
 import type { BatchResult, TopicWriter } from './topics.js'
 
 export interface Writing extends TopicWriter {
-  /** Changes small records, such as an API key. @returns whether anything changed */
+  /** Changes small records, such as an API key. @returns false if the change was rejected */
   change(change: RecordChange): Promise<boolean>
   /** See `Engine.follow`. */
   follow(onGrown: (record: LoggedRecord | undefined) => void): () => void

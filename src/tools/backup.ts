@@ -6,7 +6,7 @@ import { createReport } from './progress.js'
 import type { Tool } from './tool.js'
 import type { BackupLine, BackupOptions, DirectoryId } from './tool-messages.js'
 
-/** @throws Error if this process sees no directory there */
+/** @throws Error if this process cannot access the directory */
 export function directoryId(directory: string): DirectoryId {
   const { dev, ino } = statSync(directory, { bigint: true })
   return { device: String(dev), inode: String(ino) }

@@ -1,4 +1,4 @@
-/** Checks an export without a store: every line is valid, and no line is missing. */
+/** Checks an export without a store: every line must be valid, and none may be missing. */
 import { importLineBytesMax } from '../settings/limits.js'
 import { ExportEnd, unfinished, unfinishedAdvice } from './export-end.js'
 import { parseImportLine, WrongLine } from './import-line.js'
@@ -7,7 +7,7 @@ import { LineTooLong, splitLines } from './lines.js'
 /**
  * @param allowsUnfinished accepts an export whose last line is missing or states a different number of lines
  * @param onFinding receives each problem as one sentence
- * @returns the number of lines of topics and keys
+ * @returns the number of valid lines of topics and keys
  * @throws Error if the input cannot be read
  */
 export async function checkExport(

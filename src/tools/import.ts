@@ -1,14 +1,14 @@
 /**
  * The tool behind `topicd import`: turns the lines of an export, or similar lines, into topics and API keys.
  *
- * Lines are imported in atomic batches of distinct topics and keys: parse → write → wait until the batch is durable. So lines
- * take effect in order, and nothing after the first wrong line is stored. Parsing stops at an invalid line; if the store
+ * Lines are imported in order, in batches of distinct topics and keys: parse → write → wait until the batch is durable. Consecutive
+ * topics are written atomically, so no topic after the first wrong line is stored. Parsing stops at an invalid line; if the store
  * rejects a line, the lines before it are written without it.
  *
  * A truncated export is detected only at its end, after its lines were imported; the import then still fails. For a
- * plain file, the command checks the end before it starts.
+ * plain file, the command checks the end before it starts the tool.
  *
- * Existing topics are treated as by addAndSet and add. Importing the same lines again changes nothing.
+ * Existing topics are treated as addAndSet and add treat them. Importing the same lines again changes nothing.
  */
 import { absentProblem } from '../api/context.js'
 import { Cancelled } from '../base/cancellation.js'

@@ -29,7 +29,7 @@ class Move {
   readonly #report: ReturnType<typeof createReport>
   readonly #plan: Plan
   #total = 0
-  /** The first error, worded for the user; consequential errors are not shown. */
+  /** The first error, worded for the user; errors that result from it are not shown. */
   #error: Error | undefined
 
   constructor(
@@ -57,7 +57,7 @@ class Move {
       { ...this.io, emit: withoutProgress(send) },
     )
       .then(() => void lines.end())
-      // This also happens if the import stops reading, for its own reason.
+      // The export also fails if the import stops reading, for its own reason.
       .catch((error: Error) => void lines.destroy(error))
     try {
       await importTool(target, { fromLine: 1, withKeys: false }, { ...this.io, input: lines, emit: async () => {} })

@@ -1,4 +1,4 @@
-/** The progress of a tool: at most one line per `reportMs`, so that reporting costs next to nothing. */
+/** The progress of a tool: at most one line per step and `reportMs`, so that reporting costs next to nothing. */
 import type { ToolIo } from './tool.js'
 import type { ProgressLine } from './tool-messages.js'
 

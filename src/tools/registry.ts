@@ -1,4 +1,4 @@
-/** The tools by their names in requests; tool-messages.ts has their options. No other file imports all tools. */
+/** The tools by their names in requests; tool-messages.ts defines their options. No other file imports all tools. */
 import type { TopicStore } from '../store/store.js'
 import { backupTool } from './backup.js'
 import { checkTool } from './check.js'

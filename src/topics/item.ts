@@ -1,7 +1,7 @@
 /**
  * The only serialised form of a topic: the fetch result item.
  *
- * The item is built once, around the value's JSON text, when the value is written. Every fetch copies it unchanged:
+ * The item is built once, around the value's JSON text, when the value is written. Fetches copy its bytes:
  * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
  */
 import { writeText } from '../base/text.js'

@@ -1,7 +1,7 @@
 /**
  * Files for browsers, bundled in dist/bundles by scripts/build.mjs and served from memory. They are the two pages of the console
- * (each a document and the files that it names), and the client for pages elsewhere. The path of a file contains a hash of its
- * contents, so browsers may cache it forever. During a rolling restart, a process from another build serves its own files
+ * (each a document and the files that it names), and the client for pages elsewhere. The path of each named file contains a hash of
+ * its contents, so browsers may cache it forever. During a rolling restart, a process from another build serves its own files
  * under any hash, with no-store.
  *
  *     DOCUMENT             the document, at any path the caller chooses

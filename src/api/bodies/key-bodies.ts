@@ -48,7 +48,7 @@ export interface ListedKeyEntry extends Pick<KeyRecord<string>, 'name' | 'allow'
   readonly used: string | undefined
   /** The expiry of the token that the last rotation replaced. */
   readonly former_until: string | undefined
-  /** The part of the key that exceeds the caller's key, in words; the caller may not change such a key. */
+  /** The part of the key that exceeds the caller's key, in words; the caller cannot change such a key. */
   readonly beyond: string | undefined
 }
 

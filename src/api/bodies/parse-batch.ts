@@ -1,4 +1,4 @@
-/** Parses a batch into its operations, each checked like the body of its route, or into the first problem. */
+/** Parses a batch into its operations, each checked like the body of its route, or into a problem. */
 
 import { openBrace, openBracket } from '../../json/bytes.js'
 import { spaceEnd, valueEnd } from '../../json/scan.js'
@@ -20,7 +20,7 @@ export type BatchRequest =
   | { readonly isAtomic: true; readonly operations: readonly WriteOperation[] }
   | { readonly isAtomic: false; readonly operations: readonly (WriteOperation | Problem)[] }
 
-/** @returns operations whose texts are views into `bytes`; or a problem, with the index of its operation */
+/** @returns operations whose texts are views into `bytes` where possible; or a problem, with the index of its operation */
 export function parseBatch(bytes: Buffer, operationsMax: number): BatchRequest | Problem {
   const object = readBytes(bytes, shapes.batch, { levelsMax, elementsMax: operationsMax })
   if (isProblem(object)) return areLines(bytes) ? linesProblem : object

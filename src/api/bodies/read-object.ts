@@ -1,6 +1,6 @@
 /**
  * Reads the objects of requests: a body, an operation of a batch, a constraint. One pass over the bytes decodes the members of
- * the shape (shape.ts) and notes errors; values are kept as the bytes that were sent. The error reported is the first in this order:
+ * the shape (shape.ts) and notes errors; values are kept as JSON text. The error reported is the first in this order:
  * UTF-8 → JSON → depth → repeated names → number of properties → each member, in the shape's order → unknown names.
  * Paths, selectors and the contents of properties are checked in parse.ts.
  */

@@ -52,7 +52,7 @@ function typeNames({ schemas }: SchemaCollection): readonly string[] {
   return (schemas as readonly Schema[]).map(({ $ref = '' }) => $ref.slice($ref.lastIndexOf('/') + 1))
 }
 
-/** Has the members of all types; a member is required if all types require it. @param names all types by default */
+/** The shape with the members of all types; a member is required if all types require it. @param names all types by default */
 export function shapeOf<Body>(collection: SchemaCollection, names = typeNames(collection)): Shape<Body> {
   const all = collection.components.schemas as Schemas
   return mergedShape(

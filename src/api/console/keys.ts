@@ -97,7 +97,7 @@ async function create(body: BodyOf<'create'>, { primary, maker, by }: Desk): Pro
   return refusalOf('create', record, maker)
 }
 
-/** Missing members default to those of the maker's key. */
+/** Missing members default to those of the maker's key; `allow` defaults to its permissions for topics. */
 function recordOf(body: BodyOf<'create'>, maker: KeyRecord, tokenHash: string): KeyRecord | Problem {
   const { name, under: texts = [], expires, rate = maker.rate } = body
   const allow = parseRights(body.allow ?? operations.filter((operation) => maker.allow.includes(operation)))

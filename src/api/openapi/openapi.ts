@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 description: operations, examples, and the errors in problems.ts. openapi-schemas.ts has the schemas. */
+/** The OpenAPI 3.1 description: operations, examples, and the errors in problems.ts. openapi-schemas.ts builds the schemas. */
 
 import type { SchemaCollection } from '../bodies/shape.js'
 import { type ProblemCode, problemTable } from '../problems.js'

@@ -1,5 +1,5 @@
 /**
- * POST /topics/fetch: one topic or many by path, a page of a selector's matches, or only their number. Nothing is serialised
+ * POST /topics/fetch: one topic or many by path, a page of a selector's matches, or only their number. No topic is serialised
  * here: the store's items are sent unchanged, with the few bytes of a page around them.
  */
 import typia from 'typia'

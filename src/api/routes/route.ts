@@ -26,7 +26,7 @@ export interface ApiRoute<Request extends object = object> extends Description {
   parse(bytes: Buffer, context: ApiContext, headers: Ongoing['headers']): Request | Problem
   /** Also checks whether the key may access the topics. */
   handle(context: ApiContext, request: Request, access: Access, ongoing: Ongoing): Awaitable<Answer>
-  /** Starts receiving a body that consists of lines; always gets the headers. Undefined if the route takes no such body. */
+  /** Starts receiving a body that consists of lines; `ongoing.headers` is always set. Undefined if the route takes no such body. */
   readonly openUpload?: (uploads: UploadContext, ongoing: Ongoing, inlet: Inlet) => Upload
 }
 

@@ -27,7 +27,7 @@ const firstPieceMsMax = 5000
 /** The service sends data at least every 15 s, so a stream that is silent for this long, in ms, is dead. */
 const silenceMsMax = 40_000
 
-/** The first piece of a poll's response may arrive this long after the poll's wait, in ms. */
+/** Maximum time between the end of a poll's wait and the first piece of its response, in ms. */
 const pollWayMsMax = 10_000
 
 /** Time limit for a poll without a wait, in ms: the service may search the log for up to 120 s. */
@@ -58,7 +58,7 @@ export class Attempt {
     private readonly onPiece: () => void,
   ) {}
 
-  /** Fetches one page; with `wait` in `members`, the service waits for a change. @throws as `#pieces` */
+  /** Fetches one page; if `members` contains `wait`, the service waits for a change. @throws as `#pieces` */
   async page(): Promise<ChangesPage> {
     const { wait = 0 } = this.members
     let text = ''
@@ -67,7 +67,7 @@ export class Attempt {
     return readAnswer(text, pageOf)
   }
 
-  /** @throws Ended at the end of the stream; HeldBack if nothing arrives; otherwise as `#pieces` */
+  /** @throws Ended at the end of the stream; HeldBack if no event stream arrives; otherwise as `#pieces` */
   async *pages(): AsyncGenerator<ChangesPage, never, undefined> {
     const parser = new EventParser()
     for await (const piece of this.#pieces(eventStream, firstPieceMsMax)) {

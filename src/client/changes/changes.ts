@@ -1,4 +1,4 @@
-/** Changes to a selector's matches, as an iterator. subscription.ts fetches the changes; docs/changes.md has the guarantees. */
+/** Changes to a selector's matches, as an iterator. subscription.ts fetches the changes; docs/changes.md describes the guarantees. */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { controllerWithin } from '../wait.js'
 import type { Result } from './attempt.js'
@@ -23,10 +23,10 @@ export interface ChangesOptions extends Omit<ChangesBody, 'path' | 'selector' | 
 
 /** Follows a selector's matches, starting with the first iteration. From `Client.changes`. Events: `connected`, `disconnected`. */
 export class Changes extends TypedTarget<ConnectionEvents> implements AsyncIterable<Change> {
-  /** Token to pass as `since` to resume after the changes received so far; undefined until the current state is complete. */
+  /** Token to pass as `since` to resume after the changes received so far; may be undefined until the current state is complete. */
   next: string | undefined
   #state: 'idle' | 'connected' | 'disconnected' = 'idle'
-  /** True once part of an incomplete current state has been delivered. */
+  /** True once a page has been delivered after the start or the last restart. */
   #isDirty = false
 
   constructor(

@@ -1,7 +1,7 @@
 /** Server-sent events, parsed from text as it arrives. Unknown fields are skipped, as the standard requires. */
 
 interface StreamEvent {
-  /** `message` unless the service names it. */
+  /** The event's name; `message` by default. */
   readonly event: string
   readonly data: string
 }

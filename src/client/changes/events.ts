@@ -2,7 +2,7 @@
 
 /** The detail of a `disconnected` event. */
 export interface Disconnection {
-  /** The cause: an error from `fetch`, or a TopicdError. */
+  /** The cause: an error from `fetch`, a TopicdError, or an Error for a stream that ended or became silent. */
   readonly error: unknown
 }
 
@@ -16,7 +16,7 @@ export interface ConnectionEvents {
 type AnyListener = Parameters<EventTarget['addEventListener']>
 type Listener<Event> = ((event: Event) => void) | { handleEvent(event: Event): void }
 
-/** Like the platform's targets, also accepts listeners for other names. */
+/** Also accepts listeners for other names, as the platform's targets do. */
 interface TypedTarget<Events> extends EventTarget {
   addEventListener<Type extends keyof Events & string>(
     type: Type,

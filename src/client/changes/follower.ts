@@ -2,7 +2,7 @@
 import { type Matches, matchesOf } from './matches.js'
 import type { Step } from './page-stream.js'
 
-/** Maximum number of queued steps. A slower follower leaves the shared stream and polls at its own pace until it catches up. */
+/** Maximum number of queued steps. A follower that reaches it leaves the shared stream and polls at its own pace until it catches up. */
 const queuedMax = 64
 
 export class Follower {

@@ -31,7 +31,7 @@ export class LiveTopics extends TypedTarget<LiveEvents> {
    */
   readonly ready: Promise<void>
   readonly #topics = new Map<string, Item>()
-  /** Known paths that the service has not sent again after the restart. */
+  /** Known paths that have not arrived again after the last `restarted`. */
   #unseen = new Set<string>()
   #isComplete = false
 

@@ -20,7 +20,7 @@ const sizeDefault = 100
 /** A level may grow to this multiple of its listed children; then its last half is dropped, because a branch may grow for years. */
 const growthMax = 4
 
-/** The wait before branches are checked for emptiness, in ms: an expiry removes thousands of topics in a row. */
+/** The wait before branches are checked for emptiness, in ms: an expiry may remove thousands of topics in a row. */
 const questionMs = 500
 
 interface TreeEvents extends ConnectionEvents {
@@ -47,7 +47,7 @@ interface Level {
   childrenMax: number
   /** The current request for children, one at a time. */
   listing: Promise<void> | undefined
-  /** Resolves once the level is listed after a failure, or the service rejects the request. */
+  /** Resolves once the level is listed again, or the service has rejected the request. */
   relisting: Promise<void> | undefined
 }
 
@@ -74,7 +74,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   /** Paths of branches that may be empty. */
   readonly #doubtful = new Set<string>()
   #isAsking = false
-  /** The changes after the start of each request in flight, whose response may not include them. */
+  /** The changes after the start of each request in flight, because its response might not include them. */
   readonly #recent = new Set<Result[]>()
   /** The followed path as the service writes it; empty for all topics. */
   readonly path: string
@@ -324,7 +324,7 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       await wait(questionMs, signal).catch(() => {})
       const paths = [...this.#doubtful]
       this.#doubtful.clear()
-      // A failed check is repeated until the tree is closed.
+      // A check is repeated until it succeeds or the tree is closed.
       for (const path of paths) await this.#check(path).catch(() => this.#doubtful.add(path))
     }
     this.#isAsking = false
@@ -373,7 +373,7 @@ function put(level: Level, path: string, child: Child | undefined): void {
   level.sorted = undefined
 }
 
-/** Keeps the known type, and the fact that there are children. */
+/** Keeps the known type if `child` has none, and the fact that there are children. */
 function merged(known: Child | undefined, child: Child): Child {
   return { ...child, type: child.type ?? known?.type, hasChildren: child.hasChildren || known?.hasChildren === true }
 }

@@ -60,7 +60,7 @@ function pathTest(text: string): Test | undefined {
   return path === undefined ? undefined : (other) => other === path
 }
 
-/** The path without one slash at each end; undefined if the text is not a path. */
+/** The path, with at most one slash removed at each end; undefined if the text is not a path. */
 function pathIn(text: string): string | undefined {
   const path = text.replace(/^\//, '').replace(/\/$/, '')
   return path === '' || /^\/|\/\/|\/$/.test(path) ? undefined : path
@@ -91,7 +91,7 @@ function splitPathTest(pattern: string, scope: Scope): Test | undefined {
   }
 }
 
-/** Tests the whole path with one pattern. With the scope `subtree`, the text also counts as a literal path. */
+/** Tests the whole path with one pattern. If the scope is `subtree`, the text also counts as a literal path. */
 function fullPathTest(pattern: string, scope: Scope): Test | undefined {
   const source = sourceOf(pattern, '[^/]')
   const tail = { self: '', descendants: '/.+', subtree: '(?:/.+)?' }[scope]
@@ -102,11 +102,11 @@ function fullPathTest(pattern: string, scope: Scope): Test | undefined {
   return (path) => path === literal || path.startsWith(`${literal}/`) || expression.test(path)
 }
 
-/** A quotation, an escaped character, a wildcard, or a literal character. A repetition after any of them does not match. */
+/** A quotation, an escaped character, a wildcard, or a literal character. A repetition matches only as part of a wildcard. */
 const token =
   /\\Q(?<text>.*?)(?:\\E|$)|\\(?<escaped>[\\^$.*+?()[\]{}|])|(?<wildcard>(?:\.|\[\^\/\])[*+]?)|[^\\^$.*+?()[\]{}|]/suy
 
-/** Undefined if the pattern contains anything else. @param notSlash the replacement for `[^/]` */
+/** Undefined if the pattern is empty or contains anything other than tokens. @param notSlash the replacement for `[^/]` */
 function sourceOf(pattern: string, notSlash: string): string | undefined {
   let source = ''
   token.lastIndex = 0

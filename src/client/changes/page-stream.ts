@@ -1,7 +1,7 @@
 /**
  * An endless sequence of pages of changes: a stream that is resumed from its last page whenever it ends. Long polls replace
- * a stream that a proxy buffers; short polls are used if no place for an open connection is free. docs/changes.md has the
- * service's guarantees.
+ * a stream that a proxy buffers; short polls are used if no place for an open connection is free. docs/changes.md describes
+ * the service's guarantees.
  */
 import type { ChangesBody } from '../../api/bodies/bodies.js'
 import { type Connection, ConnectionLost } from '../connection.js'

@@ -1,7 +1,7 @@
 /**
  * Places for connections that stay open. Over HTTP/1.1, all tabs of a browser share six connections to a host: with six
  * streams open, no other request from any tab gets a response. So the tabs share `placesMax` places through a BroadcastChannel,
- * which, unlike locks, every page has. Its messages contain only numbers. Other environments have no such limit.
+ * which, unlike locks, is available to every page. Its messages contain only numbers and a flag. Other environments have no such limit.
  *
  * A tab claims a place and takes it unless it learns of enough earlier claims within `answerMsMax`. If a busy tab
  * reports such a claim too late, the place is given back afterwards. So the limit may be exceeded briefly.
@@ -30,7 +30,7 @@ export interface Place {
 export interface Places {
   /** Undefined if no place is free. @param onLost called when the place is lost */
   take(onLost: () => void): Promise<Place | undefined>
-  /** Wait between two polls without a place. */
+  /** The wait between two polls while there is no place, in ms. */
   readonly pollMs: number
   /** Calls back when the page becomes visible again and may take a place. @returns a function that stops the calls */
   watch(onVisible: () => void): () => void
@@ -147,7 +147,7 @@ class SharedPlaces implements Places {
   }
 }
 
-/** True with HTTP/2 or later. False if the origin does not let the page read the protocol. */
+/** True if the origin uses HTTP/2 or later. False if the origin does not let the page read the protocol. */
 function isMultiplexed(origin: string): boolean {
   const entries = performance.getEntriesByType('resource') as readonly {
     readonly name: string

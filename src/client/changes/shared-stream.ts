@@ -27,7 +27,7 @@ export interface Position {
 }
 
 export class SharedStream {
-  /** The followers, each with a callback for when it leaves. */
+  /** The followers, each with a callback that is called when it leaves. */
   readonly #followers = new Map<Follower, () => void>()
   /** Followers that are catching up, for which the union has room. */
   readonly #guests = new Set<Follower>()
@@ -80,7 +80,7 @@ export class SharedStream {
   take(follower: Follower, form: ChangesBody, since: string | undefined): boolean {
     const [own, other] = [this.form, form].map((members) => JSON.stringify(Object.entries(members).sort()))
     const isFounding = this.#state === 'founding'
-    // An open stream would deliver earlier changes to a follower that starts now.
+    // An open stream would deliver earlier changes to a follower that starts at `now`.
     const fits = isFounding ? since === this.since : since !== 'now'
     if (own !== other || this.isClosed || !fits || !hasRoom([...this.#followers.keys(), ...this.#guests, follower]))
       return false
@@ -95,7 +95,7 @@ export class SharedStream {
     this.#guests.delete(follower)
     this.#followers.set(follower, () => {})
     if (this.#outage !== undefined) follower.put(this.#outage)
-    // Another follower may still need the changes after an earlier position.
+    // The position only moves back here, because another follower may still need the changes after it.
     if (position.number < this.#position.number) this.#position = position
     this.#hasten()
     this.#stream.reopen(this.#position.token)

@@ -10,7 +10,7 @@ const socketPathBytesMax = 107
 const socketUmask = 0o177
 
 /**
- * Calls `use` with a path that fits in a socket address: if the plain path does not, a path through a descriptor of the directory.
+ * Calls `use` with a path that fits in a socket address: the plain path or, if it is too long, one through the directory's descriptor.
  * The path is valid only in this turn of the event loop.
  */
 export function withSocketPath<T>(directory: string, name: string, use: (path: string) => T): T {
@@ -24,7 +24,7 @@ export function withSocketPath<T>(directory: string, name: string, use: (path: s
   }
 }
 
-/** Resolves when clients can connect. Only the caller may use the name: an existing file belongs to a dead process. */
+/** Resolves when clients can connect. The caller must be the name's only user, so an existing file belongs to a dead process. */
 export function listenInDirectory(server: Server, directory: string, name: string): Promise<void> {
   rmSync(join(directory, name), { force: true })
   return new Promise((resolve, reject) => {

@@ -29,7 +29,7 @@ export interface Responses extends KeyResponses {
 export interface Reloaded {
   /** The number of workers that serve now, all of them started by this reload. */
   readonly workers: number
-  /** The versions of their builds: one, unless the build was replaced during the reload. */
+  /** The versions of their builds: only one, unless the build was replaced during the reload. */
   readonly versions: readonly string[]
   /** The version of the primary, which only a restart replaces. */
   readonly primaryVersion: string

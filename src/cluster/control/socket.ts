@@ -84,7 +84,7 @@ function endWith(socket: Socket, line: string, msMax: number): void {
 }
 
 /**
- * Error codes if no service runs: no directory, no socket, the socket of a dead service, or a service that died before
+ * Error codes that mean that no service runs: no directory, no socket, the socket of a dead service, or a service that died before
  * it accepted the connection.
  */
 const absentCodes: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET']
@@ -126,7 +126,7 @@ export async function exchange(service: Socket, name: string, request: ControlRe
   return line
 }
 
-/** Closes the connection if the service is silent for too long because it hangs or was suspended. */
+/** Closes the connection if the service is silent for too long: it may hang or have been suspended. */
 export function boundSilence(service: Socket): void {
   service.setTimeout(silentMsMax, () => service.destroy())
 }

@@ -17,7 +17,7 @@ import type { Child } from './child.js'
 /** Maximum time for one response: a hung writer or worker is killed within 20 s. */
 const responseMsMax = 20_000
 
-/** Time limit for repeated attempts. Even with the time for the last response, it is shorter than a command's wait for the service. */
+/** Time limit for repeated attempts: even with the last response's time added, it is shorter than a command's wait for the service. */
 const attemptsMsMax = 30_000
 
 /** Workers that take longer to load the keys are reported as late. */
@@ -103,7 +103,7 @@ export class ApiKeys {
       asked++
       return child.request(request, responseMsMax)
     }, attemptsMsMax)
-    // An earlier attempt may have revoked the key. With a maker, false may instead mean that permission was lost.
+    // An earlier attempt may have revoked the key. If the request has a caller (`by`), false may instead mean that it lost its permission.
     const mayBeRevoked = request.command === 'revokeKey' && asked > 1 && request.by === undefined
     return response || mayBeRevoked
   }

@@ -89,7 +89,7 @@ export class Child {
     process.on('message', (message: FromChild) => this.#receive(message))
   }
 
-  /** False if no process could be started: without memory or descriptors, `fork` still returns a child. */
+  /** False if no process could be started: if memory or descriptors run out, `fork` still returns a child. */
   get isStarted(): boolean {
     return this.process.pid !== undefined
   }
@@ -117,7 +117,7 @@ export class Child {
   }
 
   /**
-   * Once the wait is over, the child no longer executes the request.
+   * Once the wait is over, the child will not start to execute the request.
    *
    * @throws NothingDone or Error with the child's reason; Error if the child exited, or was late (it is not killed)
    */
@@ -164,7 +164,7 @@ export class Child {
     await this.#endAfter(withinMs, `it did not drain within ${withinMs} ms`)
   }
 
-  /** Asks the child to clean up and exit; workers ignore this. */
+  /** Asks the child to clean up and exit; workers and writers ignore this. */
   requestEnd(): void {
     this.process.kill('SIGTERM')
   }
@@ -248,7 +248,7 @@ const lateCheckMs = 1000
 
 /**
  * Watches children for silence. After the primary itself was suspended or starved, messages may still be unread, so silence
- * counts from its return.
+ * is counted from then on.
  *
  * @param watched the children that should send heartbeats now
  * @param onSilent called at each check with a child that has been silent for `silentMsMax` or longer, and the duration

@@ -35,7 +35,7 @@ const loadMsMax = 20_000
 /** Maximum number of tools that run at the same time: each is a process that opens the store. */
 const toolsMax = 8
 
-/** Time for a tool to clean up and exit. It cannot exit while lmdb copies for a backup: a stop would wait for the copy. */
+/** Time for a tool to clean up and exit. While lmdb copies for a backup, a plain exit would wait, so the tool kills itself. */
 const toolEndMsMax = 2000
 
 export class ControlRequests implements ControlHandlers {

@@ -27,8 +27,8 @@ interface Started {
 }
 
 /**
- * Prints the URL of the service and, if no key exists, creates a key for all operations. If the key cannot be shown, it is
- * revoked.
+ * Prints the URL of the service and, if no key exists, creates and prints a key for all operations. If the key cannot
+ * be shown, it is revoked.
  *
  * @param show prints a string; returns false if that failed
  * @throws Error if no response arrived; a key named "first" that was never shown may then exist
@@ -72,7 +72,7 @@ export async function addFirstKey(send: SendKeyRequest, tokenHash: string): Prom
 }
 
 /**
- * Sends the first request once the store is available, and repeats each request while the disk is full, without a time limit.
+ * Sends the first request once the store is available. Repeats each request that had no effect, as on a full disk, without a time limit.
  * Later requests do not wait for the store, because keys may have been added or revoked in the meantime.
  */
 export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => boolean): SendKeyRequest {

@@ -1,6 +1,6 @@
 /**
  * The start of a service: settings → certificate → the lock on the directory → the port → supervisor.ts. If a step fails,
- * one line and the exit code give the reason. The primary never opens the store, and imports no code that could.
+ * a message and the exit code give the reason. The primary never opens the store, and imports no code that could.
  */
 
 import { hashToken, readTokenFile } from '../../auth/token.js'

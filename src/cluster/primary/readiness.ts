@@ -2,7 +2,7 @@
 import type { Child } from './child.js'
 import type { Writers } from './writers.js'
 
-/** Workers send a heartbeat every second; a worker that misses several is not serving. */
+/** Workers and the writer send a heartbeat every second; if one misses several, the service is not ready. */
 const heartbeatMsMax = 5000
 
 /** Replacing a writer takes milliseconds while requests wait, so a load balancer must not remove the host because of it. */
@@ -60,7 +60,7 @@ export class Readiness {
     return this.options.serving().find(({ storeProblem }) => storeProblem !== undefined)?.storeProblem
   }
 
-  /** Ignores a full disk, because a restart fixes only silence. */
+  /** True unless a worker is silent. A full disk is ignored, because a restart would not fix it. */
   alive(): boolean {
     return this.#silent().length === 0
   }

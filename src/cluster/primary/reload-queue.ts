@@ -1,6 +1,6 @@
 /**
  * The order of reloads: one runs, and at most one waits. All requests that arrive during a reload share the waiting one:
- * it starts after the requests, so it reads their changes. Pure: the caller passes the reload itself.
+ * it starts after these requests, so it reads all settings that were changed before them. Pure: the caller passes the reload itself.
  */
 
 /**

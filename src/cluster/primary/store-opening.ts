@@ -13,7 +13,7 @@ import type { Child } from './child.js'
 /** Maximum wait for a pause: if a commit in flight takes longer, its own deadline stops the writer. */
 const pauseMsMax = commitDeadlineMs + 2000
 
-/** Opening takes milliseconds; after this long it has failed. */
+/** Opening takes milliseconds; an opening that takes longer than this has failed. */
 const openMsMax = 10_000
 
 export class StoreOpener {
@@ -22,7 +22,7 @@ export class StoreOpener {
   /** Resolves after the last opening that was requested. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Has `child`, which has loaded, open the store. If it cannot, rejects once its process has exited. */
+  /** Has a loaded `child` open the store. If the child cannot, rejects once its process has exited. */
   open(child: Child): Promise<void> {
     return this.#inTurn(child, () => this.#openBesideWriter(child))
   }

@@ -98,7 +98,7 @@ export class Supervisor {
   /**
    * Reads the settings again and replaces the workers. Reloads run one at a time, after the start. Rejects with the
    * reason if anything fails; the former settings then stay in effect or are restored. When this settles, systemd has
-   * been notified of the end of the reload.
+   * been notified of the end of the reload, unless the service is stopping.
    */
   readonly reload: () => Promise<Reloaded>
 
@@ -160,7 +160,7 @@ export class Supervisor {
     })
   }
 
-  /** Resolves when all workers serve; if the service cannot start, reports the reason and exits. */
+  /** Resolves when all workers serve and the first key is dealt with; if the service cannot start, reports the reason and exits. */
   async start(): Promise<void> {
     process.on('SIGTERM', (signal) => this.#onSignal(signal))
     process.on('SIGINT', (signal) => this.#onSignal(signal))
@@ -197,7 +197,7 @@ export class Supervisor {
       refuse(exitCodes.failed, `not started: ${(error as Error).message}`)
     }
     const url = `${tlsCert === '' ? 'http' : 'https'}://${bracketed(host)}:${port}${basePath}`
-    // After `npm start` on a terminal, the text printed with the first key contains the same information.
+    // After `npm start` on a terminal, the text printed with the first key replaces these lines.
     if (!(onTerminal && firstKey)) {
       log.info({ config: redactedConfig(this.#config), node: process.version }, 'settings')
       const adminUrl = `http://${bracketed(adminHost)}:${this.#admin.port}`
@@ -335,7 +335,7 @@ export class Supervisor {
     void this.#sendStatus()
   }
 
-  /** Sends systemd the status if it has changed or there are states to send; resolves when systemd has it. */
+  /** Sends systemd the status if it has changed or there are states to send; resolves when the attempt is over. */
   async #sendStatus(...states: readonly string[]): Promise<void> {
     const status = this.#readiness.status()
     if (this.#isReloading || this.#stoppingSinceMs !== undefined) return

@@ -5,7 +5,7 @@
  * signal during a start, is not a special case.
  *
  * Workers are replaced one at a time, and each new worker serves for a short trial before an old one drains. If the new
- * worker dies before it serves, or young during the replacement, the previous desired state is restored.
+ * worker dies before it serves, or soon after but still during the replacement, the previous desired state is restored.
  */
 import type { Logger } from '../../ops/log.js'
 import type { Start } from '../messages.js'
@@ -37,7 +37,7 @@ interface WorkersOptions {
   readonly fork: (wanted: Wanted) => Child
   /** Called when a worker has opened the store, before it serves. */
   readonly onOpened: (worker: Child) => void
-  /** Called when no worker serves and starting more makes no sense. */
+  /** Called when no worker serves and starting more would be pointless. */
   readonly onGivingUp: (reason: string) => void
 }
 
@@ -187,7 +187,7 @@ export class Workers {
     void worker.child.ended.then(async (end) => this.#onEnd(worker, end, await brought))
   }
 
-  /** A new process. Undefined if it cannot be started, for example without memory; another attempt is then scheduled. */
+  /** A new process. Undefined if it cannot be started, for example because memory ran out; another attempt is then scheduled. */
   #fork(wanted: Wanted): Child | undefined {
     try {
       return this.options.fork(wanted)

@@ -6,7 +6,7 @@
  *     the writer dies → its process is gone → the spare opens the store (milliseconds) → a new spare is loaded
  *
  * A replacement, for new settings or a new build: load the new writer → drain the old one → the new one opens the store. If
- * the new writer cannot open it, or dies within its trial, the spare takes over with the code and settings of the old one.
+ * the new writer cannot open the store, or dies within its trial, the spare takes over with the old code and settings.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../../base/within.js'
@@ -96,7 +96,7 @@ export class Writers {
     this.#loadSpare(start)
   }
 
-  /** @throws Error if the new writer cannot take over; a writer with the former code and settings then runs */
+  /** @throws Error if the new writer cannot take over; the former settings then stay in effect */
   async replace(start: Start): Promise<void> {
     if (this.#failedStarts > 0) throw new Error('no writer can open the store at the moment; see the log')
     try {

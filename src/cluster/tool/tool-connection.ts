@@ -65,7 +65,7 @@ export class ToolConnection {
     return errorLine(failure instanceof Cancelled ? (this.signal.reason as Error) : failure)
   }
 
-  /** Sends the last line and waits until the caller closes the connection; if the work was stopped, for at most `stopMsMax`. */
+  /** Sends the last line and waits a limited time for the caller to close the connection: at most `stopMsMax` after stopped work. */
   async close(lastLine: string, stopMsMax: number): Promise<void> {
     this.socket.end(`${lastLine}\n`)
     // Further input has no reader; if it stayed unread, the connection could not close. While the socket is piped, it is read only

@@ -124,7 +124,7 @@ onParentMessage((message: ToTool, handle) => program.take(message, handle))
 process.on('SIGTERM', () => program.stop('the service is stopping'))
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// Without its parent, the process must not write: the next service may open the store. A backup removes its file first.
+// Without its parent, the process must not write: the next service may open the store. A backup's listener removes its file first.
 process.on('exit', () => {
   if (!program.isEnding) process.kill(process.pid, 'SIGKILL')
 })

@@ -2,8 +2,7 @@
  * A worker process, forked by the primary: load → open the store → serve → drain → exit. It does nothing without a message, and is
  * killed immediately if the primary exits. If a step fails, the process exits.
  *
- * A drain answers the requests in flight and closes the store. Every other way to stop is a kill, which the store
- * survives.
+ * A drain answers the requests in flight and closes the store. The store survives every other way to stop, such as a kill.
  */
 import { pathOf } from '../../api/routes/route.js'
 import { apiRoutes } from '../../api/routes/routes.js'
@@ -53,7 +52,7 @@ class Worker extends Life {
   /** Set before `#opened`: while the keys are being read, the store may already be unavailable. */
   #store: TopicStore | undefined
   #opened: Opened | undefined
-  /** Settles when the store is open and the keys have been read, or when either failed. */
+  /** Settles when the store is open and the keys have been read, or when one of these fails. */
   #opening: Promise<void> | undefined
   #serving: Serving | undefined
 

@@ -4,8 +4,8 @@
  * is killed immediately if the primary exits.
  *
  * A drain accepts no more requests and answers the accepted ones. If a commit fails, the process exits immediately:
- * workers keep unanswered requests, and the next writer knows which were committed. Every other way to stop is a kill,
- * which the store survives.
+ * workers keep unanswered requests, and the next writer knows which were committed. The store survives every
+ * other way to stop, such as a kill.
  */
 import type { Server } from 'node:net'
 import { exitCodes } from '../../base/exit-codes.js'

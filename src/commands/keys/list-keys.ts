@@ -35,7 +35,7 @@ const noLimit = '-'
 
 const expiryCell = (ms: number | undefined): string => (ms === undefined ? noLimit : shownTime(ms))
 
-/** Each column is shown only if a key has that limit. */
+/** Columns for limits, each shown only if a key has that limit. */
 const limitColumns: readonly (readonly [head: string, cell: (key: ListedKey) => string])[] = [
   ['EXPIRES', ({ expiresMs }) => expiryCell(expiresMs)],
   ['RATE', ({ rate }) => (rate === undefined ? noLimit : `${rate}/s`)],

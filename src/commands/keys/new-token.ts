@@ -16,7 +16,7 @@ import { requestsTo } from '../store/store-client.js'
 const requestMsMax = 30_000
 
 interface Issue {
-  /** Gives the token to its key; a request sent through `send` may be repeated. @returns the reason, as a clause, if that failed */
+  /** Gives the token to its key; a request sent through `send` may be repeated. @returns the reason for a failure, as a clause */
   readonly store: (send: SendKeyRequest) => Promise<string | undefined>
   /** The state if nothing was changed, as a clause. */
   readonly unchanged: string

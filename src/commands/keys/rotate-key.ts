@@ -48,7 +48,7 @@ export const rotateKey = command({
   },
 })
 
-/** Returns a sentence that tells how long the key's previous tokens stay valid. */
+/** Returns a sentence about the validity of the key's previous tokens. */
 function formerTokens(key: ListedKey, untilMs: number | undefined, nowMs: number): string {
   const end = untilMs === undefined ? 'expires now' : `is valid until ${shownTime(untilMs)}`
   const sentence = `the old token of "${key.name}" ${end}`

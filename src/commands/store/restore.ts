@@ -17,7 +17,7 @@ import { print } from '../stdout.js'
 import { type Backup, restoreCopy } from './restored-copy.js'
 import { becomeOwner } from './store-account.js'
 
-/** After a restore is killed, its child still checks the copy, and holds the lock until it notices. */
+/** The wait for the lock, in ms: the child of a killed restore holds it until the child notices the kill. */
 const lockMsMax = 5_000
 
 export const restore = command({
@@ -87,7 +87,7 @@ function requireNoStore(data: string): void {
   )
 }
 
-/** Adds the account to a permission error: after `becomeOwner`, the account is not the user's own. */
+/** Adds the account to a permission error: after `becomeOwner`, the account might not be the user's own. */
 function named(error: Error, data: string): Error {
   const { code } = (error.cause ?? error) as NodeJS.ErrnoException
   if (code !== 'EACCES' && code !== 'EPERM') return error

@@ -31,7 +31,7 @@ export interface Backup {
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Makes the copy the store of `location.data`, durably.
+ * Turns a copy of the backup into the store of `location.data`, durably.
  *
  * @param lock the lock on the data directory, which the caller releases
  * @throws Error if the backup is damaged, the disk fails, or a store exists; the message tells whether a store was restored
@@ -100,7 +100,7 @@ function cleanWhenEnded(clean: () => void): () => void {
   }
   const end = (signal: NodeJS.Signals): void => {
     clean()
-    // With another listener, such as a monitoring agent's, the restore would continue and report its missing copy.
+    // If another listener remained, such as a monitoring agent's, the restore would continue and report its missing copy.
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   }

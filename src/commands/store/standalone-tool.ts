@@ -1,6 +1,6 @@
 /**
- * The process that runs a tool if no service is running: a child of the command. It inherits the directory's lock and uses
- * the same protocol as a child of the service.
+ * The process that runs a tool if the service does not: a child of the command. It inherits the directory's lock, if the store
+ * needs one, and uses the same protocol as a child of the service.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Socket } from 'node:net'

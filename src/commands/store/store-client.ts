@@ -1,6 +1,6 @@
 /**
- * A command's access to a store: through the running service if there is one, because no other process may then open the
- * store; otherwise through a child process under the directory's lock, as the account that owns the directory. The
+ * A command's access to a store. While a service is running on an LMDB store, no other process may open that store, so the
+ * service does the work. Otherwise a child process does it: for LMDB, under the directory's lock and as the directory's owner. The
  * protocol is the same. The command never opens the store itself, so it survives damaged files that crash the process
  * reading them.
  */
@@ -86,7 +86,7 @@ function responseOf<Command extends keyof Responses>({
 }
 
 /**
- * Runs a tool through the service or, without one, in a child process. If `--data` is given although the store is PostgreSQL,
+ * Runs a tool through the service or in a child process. If `--data` is given although the store is PostgreSQL,
  * that is reported on standard error: the user may have meant the store in that directory.
  *
  * @param onLine receives each line of the tool's output, in order

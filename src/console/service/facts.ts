@@ -17,7 +17,7 @@ interface Fact {
   readonly isBad: boolean
 }
 
-/** Undefined for an unknown fact, null for one that this service does not have. */
+/** Undefined for an unknown fact, null for one that does not apply to this service. */
 type Words = string | { readonly bad: string } | undefined | null
 
 const dayS = 24 * 60 * 60
@@ -97,7 +97,7 @@ function reloadOf({ reloadSuccessful, reloadSuccessS, startedS = 0 }: Facts, bas
   return reloadSuccessS > startedS ? time : 'none since the start'
 }
 
-/** Null with PostgreSQL, which has its own backups. Only PostgreSQL has no minimum for free disk space. */
+/** Null for PostgreSQL, which has its own backups. Only PostgreSQL has no minimum for free disk space. */
 function backupOf({ backupS, topics, diskFreeBytesMin }: Facts, basis: Basis): Words {
   if (backupS !== undefined) return ago(backupS, basis)
   if (topics === undefined) return undefined

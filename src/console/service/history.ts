@@ -42,7 +42,7 @@ export class History {
     this.#push({ atS, isGap: true })
   }
 
-  /** Drops later moments, which are gaps that the sample fills, or were added before a clock was set back. */
+  /** Drops old moments, and later ones: gaps that the sample fills, or moments from before a clock was set back. */
   #push(moment: ShownMoment): void {
     const ageS = ({ atS }: ShownMoment): number => moment.atS - atS
     this.moments = [...this.moments.filter((of) => ageS(of) > 0 && ageS(of) < historyS), moment]

@@ -100,7 +100,7 @@ class ServicePage {
     render(this.#view(), document.body)
   }
 
-  /** The kept moment at this time; undefined for the current time. */
+  /** The kept moment at this time; undefined for the current time, or if no moment matches. */
   #momentAt(atS: number | undefined): ShownMoment | undefined {
     return this.#state.history.moments.find((moment) => moment.atS === atS)
   }

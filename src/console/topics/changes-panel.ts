@@ -31,11 +31,11 @@ export class ChangesPanel implements Panel {
   /** The newest first. */
   readonly #seen = signal<readonly SeenChange[]>([])
   readonly #problem = signal('')
-  /** True once the stream is established and no later change is missed. */
+  /** True once the stream is established, so that no later change is missed. */
   readonly #hasBegun = signal(false)
   readonly #isPaused = signal(false)
   #count = 0
-  /** The token from which the next stream starts; initially only later changes are shown. */
+  /** The token from which the next stream starts; initially `now`, to show only later changes. */
   #next = 'now'
   #running = new AbortController()
 

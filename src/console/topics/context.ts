@@ -13,11 +13,11 @@ export interface Context extends Ending {
   readonly names: Names
   readonly items: LiveItems
   readonly dialogs: Dialogs
-  /** Edits by the path of their topic. They survive the end of the session. */
+  /** Edits by the path of their topic. Unsaved ones survive the end of the session unless the user signs out. */
   readonly edits: Signal<ReadonlyMap<string, Edit>>
   /** @param address as address.ts writes it */
   readonly show: (address: string) => void
-  /** Reports success if nothing else on the page shows it. */
+  /** Reports a result that nothing else on the page shows. */
   readonly note: (text: string) => void
 }
 

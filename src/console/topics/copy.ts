@@ -31,7 +31,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** The only way to copy without a secure context. @returns whether the browser copied the text */
+/** The only way to copy outside a secure context. @returns whether the browser copied the text */
 function copySelected(text: string): boolean {
   const before = document.activeElement
   const field = document.createElement('textarea')

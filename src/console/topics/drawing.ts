@@ -1,6 +1,6 @@
 /**
- * Draws the page, at most once per frame, and only after a change to a signal that the last draw read. All state is in signals,
- * so no code requests a draw. Only this file moves the focus, after a draw.
+ * Draws the page, at most once per frame, after a change to a signal that the last draw read. All state is in signals, so other
+ * files request a draw only to run an action after it, such as moving the focus.
  */
 import { effect, signal } from '@preact/signals-core'
 import { repeat } from 'lit-html/directives/repeat.js'
@@ -59,7 +59,7 @@ export function byPath<Row extends { readonly path: string }>(
 }
 
 /**
- * Moves the focus to a heading whose contents have changed, because a screen reader would otherwise not announce them.
+ * Moves the focus, for example to a heading whose contents have changed, which a screen reader would otherwise not announce.
  *
  * @returns a function that focuses an element after the next draw, unless the user has moved the focus or typed
  */

@@ -105,7 +105,7 @@ export async function readOverview(session: Session): Promise<Overview | undefin
  * Sends a request to a route that only the console uses.
  *
  * @param body undefined for a GET
- * @throws TopicdError if the request is rejected; TypeError without a connection; RangeError for another program's response
+ * @throws TopicdError if the request is rejected; TypeError if there is no connection; RangeError for another program's response
  */
 export async function ask<Answer>(
   { base, authorization }: Pick<Session, 'base' | 'authorization'>,

@@ -1,4 +1,4 @@
-/** Steps that the user starts and may wait for, such as a write: whether a step is running, and why the last one failed. */
+/** The state of steps that the user starts and may wait for, such as a write: a running step, and the last step's failure. */
 import { signal } from '@preact/signals-core'
 import { describeFailure, type Ending } from './failures.js'
 

@@ -7,7 +7,7 @@ const indentation = '  '
 /** Larger values are not formatted, and editing them requires confirmation: a browser needs seconds to lay them out. */
 export const formattedFromMax = 200_000
 
-/** Values that would exceed this when formatted stay unformatted: deep nesting adds much indentation. */
+/** Values whose indentation would exceed this stay unformatted: deep nesting adds much of it. */
 const formattedToMax = 1_000_000
 
 /** Only the start of a larger value is shown, unless the user requests all of it. */

@@ -79,7 +79,7 @@ export class Workspace implements Context {
     this.#followAddress()
   }
 
-  /** With a key for one subtree, starts there unless the address names another place. */
+  /** If the key is limited to one subtree, starts there unless the address names another place. */
   #goToSubtree(): void {
     const [only, ...others] = this.session.key.under
     if (only !== undefined && others.length === 0 && placeAt(location.hash) === 'nothing')

@@ -56,7 +56,7 @@ export interface Quantiles {
   /** Undefined if there are no values. */
   readonly p50: number | undefined
   readonly p99: number | undefined
-  /** The first and the last bound: values below or above them are indistinguishable. */
+  /** The first and the last bound: values below the first, or above the last, are indistinguishable. */
   readonly leastS: number
   readonly mostS: number
 }

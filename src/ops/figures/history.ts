@@ -38,7 +38,7 @@ export class FiguresHistory {
     if (isForPage) this.#now = figuresOf(sample, sums, earlier)
   }
 
-  /** @param sinceS returns only moments after this; all if this is later than every moment, as after a clock was set back */
+  /** @param sinceS returns only moments after this; all if this is later than every moment, because the clock was set back */
   figures(sinceS: number): Figures {
     const moments = this.#samples.map(({ moment }) => moment)
     return { ...this.#now, moments: moments.filter(({ atS }) => atS > sinceS || sinceS > this.#lastS) }

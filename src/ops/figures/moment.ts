@@ -54,7 +54,7 @@ export function perSecond(counter: Counter, before: Sample, now: Sample): ByLabe
   return counts && Object.fromEntries(Object.entries(counts).map(([label, count]) => [label, count / seconds]))
 }
 
-/** Undefined while the reporting processes are from builds with different bounds. */
+/** Undefined if a count has fallen, or the number of bounds has changed because another build reports others. */
 function quantilesSince(histogram: Counter, before: Sample, now: Sample): Quantiles | undefined {
   const known = before.counts[histogram].size
   if (known !== 0 && known !== now.counts[histogram].size) return undefined

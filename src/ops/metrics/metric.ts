@@ -1,7 +1,7 @@
 /**
  * The rows of a table of metrics, and a snapshot of their values, in the form that prom-client sums and prints. Each process
- * evaluates one table when the primary requests it. The tables are in worker-metrics.ts, writer-metrics.ts and
- * service-metrics.ts. Rows cost nothing until then.
+ * evaluates one table when the primary requests it; until then, the rows cost nothing. The tables are in
+ * worker-metrics.ts, writer-metrics.ts and service-metrics.ts.
  */
 import type { HistogramStats } from '../../base/histogram.js'
 

@@ -1,9 +1,9 @@
 /**
  * Metrics in Prometheus's text format: the reports of all processes, summed by name, and the primary's own table. A
- * report describes its metrics, so metrics from another build are shown as well. Between readings, only the counts of
- * exited processes are kept, so that no counter falls when a process is replaced.
+ * report describes its metrics, so metrics from another build are shown as well. The counts of exited
+ * processes are kept, so that no counter falls when a process is replaced.
  *
- * Counts that a killed process made after the last reading are lost.
+ * Counts that a killed process made after its last report are lost.
  */
 import { AggregatorRegistry } from 'prom-client'
 import { KeyLabels } from '../../auth/key-counts.js'
@@ -52,7 +52,7 @@ export class Metrics {
     this.#reload = { successful, successMs: successful ? Date.now() : this.#reload.successMs }
   }
 
-  /** Requests a report from every process and returns the text. Concurrent calls share one reading. */
+  /** Requests a report from every serving worker and the writer, and returns the text. Concurrent calls share one reading. */
   read(): Promise<string> {
     this.#reading ??= this.#inTurn(() => this.#collect(true))
       .then((metrics) => summed(metrics).metrics())

@@ -1,4 +1,4 @@
-/** The part that the tables of all processes share: resource usage. */
+/** The part that the tables of all processes share: resource usage and lost log lines. */
 import { readdirSync } from 'node:fs'
 import { descriptorsMax } from '../../http/connections.js'
 import { logLinesDropped } from '../log.js'

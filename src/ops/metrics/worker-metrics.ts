@@ -19,7 +19,7 @@ interface WorkerSources extends CommitSources, ProcessSources {
   readonly changes: ChangesStats
   readonly changesKeptMin: number
   readonly loopDelay: LoopDelay
-  /** Undefined in all workers except one, and while the store is unavailable. */
+  /** Undefined if not requested (only one worker is asked for it), or while the store is unavailable. */
   readonly stored: StoreStats | undefined
 }
 

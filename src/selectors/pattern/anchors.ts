@@ -1,6 +1,6 @@
 /**
  * Anchors at the outer ends of a pattern. Every pattern must match as a whole, so a leading `^` and a trailing `$` have no
- * effect. If a selector ends with `//`, more of a path may follow the match. A `$` left in the pattern would then wrongly
+ * effect. If a selector ends with `/` or `//`, more of a path may follow the match. A `$` left in the pattern would then wrongly
  * mean the end of that path.
  */
 import { type Node, sequenceNode } from './node.js'

@@ -11,7 +11,7 @@ import { numberOf } from '../number-record.js'
 import { readKeyRecord, unreadableKey } from './key-records.js'
 import { keysRevisionName, keysRevisionOf, type RecordChange } from './write/records.js'
 
-/** @param change resolves to true if it changed anything */
+/** @param change resolves to false if the change was rejected */
 export function createKeyRecords(
   engine: Pick<Engine, 'atOnce'>,
   change: (change: RecordChange) => Promise<boolean>,

@@ -115,7 +115,7 @@ export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   }
 }
 
-/** Requires a store created by a writer, which `connect` reaches. @throws StoreUnusable as `openEnvironment` */
+/** Requires a store that a writer has created; `connect` reaches the writer. @throws StoreUnusable as `openEnvironment` */
 export function openLmdbReader(options: LmdbReadOptions, connect: () => Socket): TopicStore {
   const environment = openEnvironment(options.directory, { ...options, readOnly: true })
   const { view, snapshots } = readingOf(environment, options)

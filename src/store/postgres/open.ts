@@ -47,7 +47,7 @@ export interface PostgresOptions {
   readonly changesKept?: number
   /**
    * For callers that can wait: they get the store even while the engine is unreachable, and this is called if it proves unusable
-   * once reached. Without it the store is returned only after the engine was reached and found usable.
+   * once reached. Without this, the store is returned only after the engine was reached and found usable.
    */
   readonly onUnusable?: (reason: Error) => void
 }

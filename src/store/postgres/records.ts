@@ -48,7 +48,7 @@ const putNumber: Statement<never> = {
     on conflict (name) do update set value = excluded.value`,
 }
 
-/** The name, in `meta`, of the only record that core/ has there. */
+/** The name, in `meta`, of the only record that core/ keeps there. */
 const keysRevisionColumn = 'keys_revision'
 
 /** In the order of their names. */
@@ -75,7 +75,7 @@ export interface RecordPut {
   readonly value: Buffer | undefined
 }
 
-/** Changes records, within a transaction. All hosts wait for the transaction, so all uses of keys are one statement. */
+/** Changes records, within a transaction. All hosts wait for the transaction, so all last uses of keys are written in one statement. */
 export async function putRecords(write: Execute, puts: readonly RecordPut[]): Promise<void> {
   for (const { table, name, value } of puts) {
     if (table === 'keys')

@@ -127,12 +127,12 @@ async function versionOf({ read }: Pick<Connections, 'read'>): Promise<number> {
   }
 }
 
-/** Accepts this program's version, or a later one that allows it. @throws Error whose message tells users what to run */
+/** Accepts this program's version, or a later one that allows this program. @throws Error whose message tells users what to run */
 export async function requireSchema(connections: Pick<Connections, 'read'>): Promise<void> {
   const version = await versionOf(connections)
   if (version === schemaVersion) return
   if (version > schemaVersion) {
-    // A schema without this row was created by a program that did not store it, and only programs of the same version may use it.
+    // A schema without this row is from a program that did not store it; only programs of the same version may use such a schema.
     const [oldest] = await connections.read(readNumber, ['oldest_program'])
     if (Number(oldest?.value ?? version) <= schemaVersion) return
     throw new Error(

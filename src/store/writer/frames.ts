@@ -23,7 +23,7 @@ export function takeFrame(out: ByteWriter): Buffer {
  *
  * @param onFrame receives the rest of each frame, in order: a view into memory that no longer changes. If it throws, the frame is
  *   invalid
- * @param onBroken gets the reason just before the connection is closed, which only a defect at either end can cause
+ * @param onBroken gets the reason just before an invalid frame closes the connection; only a defect at either end can cause one
  */
 export function readFrames(socket: Socket, onFrame: (frame: Buffer) => void, onBroken: (reason: Error) => void): void {
   const pieces: Buffer[] = []

@@ -1,7 +1,7 @@
 /**
  * A worker's or a tool's end of the connection to the writer. It lasts as long as the process and outlives writers. A new writer
- * first reports which requests its predecessor has committed, and the link sends the others again (session.ts). So each request is
- * executed exactly once, and a caller only notices a slower response.
+ * first reports which requests its predecessor has committed, and the link sends the others again (session.ts). So no request is
+ * executed twice, and a caller usually notices only a slower response.
  *
  * The requests of one turn of the event loop share a frame.
  */
@@ -75,7 +75,7 @@ export class WriterLink implements Writing {
   readonly write = (operations: readonly WriteOperation[], isAtomic = true): Promise<BatchResult> =>
     this.#ask('object', (out) => writeOperations(out, operations, isAtomic)) as Promise<BatchResult>
 
-  /** @returns whether anything changed */
+  /** @returns false if the change was rejected */
   change(change: RecordChange): Promise<boolean> {
     return this.#ask('boolean', (out) => writeChange(out, change)) as Promise<boolean>
   }
@@ -185,7 +185,7 @@ export class WriterLink implements Writing {
     socket.write(takeFrame(out))
   }
 
-  /** The writer's first frame: the last request that it accepted from this end, and the outcomes that may not have arrived. */
+  /** The writer's first frame: the last request that it accepted from this end, and the outcomes that might not have arrived. */
   #onGreeting(socket: Socket, from: ByteReader): void {
     const version = from.uint32()
     if (version !== protocolVersion) {

@@ -4,7 +4,7 @@
  *
  * A client is one end of a connection that outlives writers: a worker or a tool. An outcome is kept until the client has confirmed
  * it; all outcomes of a client are removed some time after it disconnects. If a client's receipts cannot be read, the client gets
- * an unknown outcome for each of its requests so far, because it is unclear which of them were executed.
+ * an unknown outcome for each of its unconfirmed requests, because it is unclear which of them were executed.
  */
 
 import { ByteReader, ByteWriter } from '../../base/bytes.js'
@@ -27,7 +27,7 @@ export class Receipt {
   lastTaken = 0
   /** The reason why the stored outcomes cannot be read, until the client is notified; undefined if they can be read. */
   damage: Error | undefined
-  /** The client has every outcome up to this number. */
+  /** The client has confirmed every outcome up to this number. */
   #acknowledged = 0
   readonly #out = new ByteWriter()
   /** The highest number in `#out`. */
@@ -65,8 +65,8 @@ export class Receipt {
   }
 
   /**
-   * Called with the highest number that the client has given to a request: if stored outcomes are damaged, all outcomes up to it
-   * are unknown.
+   * Called with the highest number that the client has given to a request: if stored outcomes are damaged, all
+   * unconfirmed outcomes up to that number are unknown.
    */
   takeGiven(lastNumber: number): void {
     if (this.damage === undefined) return
@@ -78,7 +78,7 @@ export class Receipt {
     this.damage = undefined
   }
 
-  /** All outcomes that the client may not have. */
+  /** All outcomes that the client might not have received yet. */
   record(): Buffer {
     this.#gather()
     return Buffer.concat(this.#kept.map(({ frame }) => frame.subarray(frameHeadBytes)))
@@ -143,13 +143,13 @@ export class Receipts {
     return changed
   }
 
-  /** Forgets a client after its record was removed. */
+  /** Forgets a client whose record is removed. */
   forget(name: string): void {
     this.#all.delete(name)
   }
 }
 
-/** Requests from the writer itself or from a client, or to remove the receipts of clients. */
+/** A request from the writer itself or from a client, or one to remove clients' receipts. */
 export type WriterRequest =
   | { readonly request: Request; readonly from?: { readonly receipt: Receipt; readonly number: number } }
   | { readonly forgotten: () => readonly string[]; readonly clients: number }

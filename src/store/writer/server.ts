@@ -1,5 +1,5 @@
 /**
- * The writer's end of the connections: accepts requests from workers and tools, has each request executed in the next transaction,
+ * The writer's end of the connections: accepts requests from workers and tools, has each request executed in a transaction,
  * and answers once that transaction is on disk. core/write/ decides the effect of a request, and receipts.ts ensures that it
  * happens only once.
  */
@@ -62,7 +62,7 @@ export class WriterServer {
   #isStopped = false
   #frames = 0
 
-  /** @param onUnreadable called with an unreadable message from a client: a defect, reported only to the affected request */
+  /** @param onUnreadable called with the fault in an unreadable message from a client: a defect, reported only to the affected request */
   constructor(
     private readonly commits: WriterCommits,
     private readonly receipts: Receipts,

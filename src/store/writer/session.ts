@@ -33,7 +33,7 @@ export interface Pending<Caller> {
   readonly end: number
   /** Undefined until its frame is complete. */
   frame: Buffer | undefined
-  /** The number of times it was sent, counting only the present connection and those that the writer closed, perhaps because of it. */
+  /** The number of its sends over the present connection and those that the writer closed, perhaps because of this request. */
   sends: number
 }
 
@@ -73,7 +73,7 @@ export class Session<Caller> {
     return oldest - 1
   }
 
-  /** Adds a request; its bytes are those from `start` to `end` of a frame that is still growing. */
+  /** Adds a request: the bytes from `start` to `end` of a frame that is still growing. */
   add(caller: Caller, start: number, end: number, nowMs: number): Pending<Caller> {
     const number = ++this.#lastNumber
     if (this.isIdle) this.#progressAtMs = nowMs
@@ -102,11 +102,11 @@ export class Session<Caller> {
   }
 
   /**
-   * A writer has answered the greeting; the outcomes in its response, which may not have arrived earlier, have already been
+   * A writer has answered the greeting; the outcomes in its response, which might not have arrived earlier, have already been
    * processed.
    *
-   * The requests that it has not accepted are sent again, each in its own frame. Any of them may kill a writer; none is suspect if
-   * this end closed the connection, or if the writer did so and has rejected a request since.
+   * The requests that it has not accepted are sent again, each in its own frame. Any of them may kill a writer. None is suspect if
+   * this end closed the connection, or if the writer closed it after rejecting a request: then `lastTaken` has grown.
    *
    * @param lastTaken the number of the last request that it has accepted; 0 without such a request
    */

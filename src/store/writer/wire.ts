@@ -39,7 +39,7 @@ import {
 /** The version of this format. A process of another build is rejected if its version differs. */
 export const protocolVersion = 3
 
-/** For operations, their result; for a change, whether anything changed. */
+/** For operations, their result; for a change, false if it was rejected. */
 export type Outcome = BatchResult | boolean | Error
 
 const requestKinds = { operations: 1, change: 2, eachOperation: 3 } as const
@@ -140,9 +140,9 @@ export function writeNotice(out: ByteWriter, { before, version, total, keys }: L
 }
 
 /**
- * Reads a notice; undefined if it has no record. Its keys are a view into the frame.
+ * Reads a notice; undefined if it contains no record. Its keys are a view into the frame.
  *
- * @returns `outcomes`, having read nothing, if the frame has outcomes
+ * @returns `outcomes`, having read nothing, if the frame contains outcomes
  */
 export function readNotice(from: ByteReader): LoggedRecord | 'outcomes' | undefined {
   if (!from.hasMore) return undefined

@@ -135,7 +135,7 @@ export const workersOf = (moments: readonly Moment[]): string[] =>
 /** The routes with requests. */
 export const routesOf = (moments: readonly Moment[]): string[] => labelsIn(moments, ({ routes }) => routes).sort()
 
-/** A worker without figures is shown for this much longer, in s, because it may only be slow to respond. */
+/** A worker without figures is shown for this much longer, in s, because it may merely be slow to respond. */
 const absentSMax = 15
 
 export function workersAround({ atS }: Moment, moments: readonly Moment[]): ReadonlySet<string> {

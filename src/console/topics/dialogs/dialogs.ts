@@ -6,7 +6,7 @@ export interface Dialog {
   view(): TemplateResult
   /** Called when the dialog closes: it stops its work unless it has told the user that the work continues. */
   leave?(): void
-  /** True once the user has entered something; then closing requires confirmation. */
+  /** True if closing requires confirmation, for example because the user has entered something. */
   readonly isWritten?: boolean
   /** The question for that confirmation. */
   readonly closeQuestion?: string | undefined

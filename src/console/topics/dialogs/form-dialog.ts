@@ -1,4 +1,4 @@
-/** A dialog with a form: it sends one request at a time and shows why a request failed. */
+/** A dialog with a form: it sends one request at a time and shows the reason for a failure. */
 import { html, type TemplateResult } from 'lit-html'
 import type { Context } from '../context.js'
 import { alertView } from '../failures.js'
@@ -6,7 +6,7 @@ import { Task } from '../task.js'
 import type { Dialog } from './dialogs.js'
 
 export abstract class FormDialog implements Dialog {
-  /** Stays open, because a form is not about the shown topic. */
+  /** Stays open, because a form does not depend on the shown topic. */
   readonly staysOpen = true
   protected readonly task = new Task()
   protected hasInput = false

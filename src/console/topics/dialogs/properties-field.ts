@@ -7,7 +7,7 @@ type Properties = Readonly<Record<string, string>>
 interface Entry {
   readonly name: string
   readonly value: string
-  /** Number and unit of `when no updates for`, in place of the value. */
+  /** Number and unit of `when no updates for`, edited in place of the value. */
   readonly period?: readonly [count: string, unit: string]
 }
 

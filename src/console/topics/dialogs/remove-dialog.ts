@@ -49,7 +49,7 @@ export class RemoveDialog implements Dialog {
     void this.#count(choices[0])
   }
 
-  /** A closed dialog starts no further removal. */
+  /** A closed dialog starts no removal, but one that has started continues. */
   get #isClosed(): boolean {
     return this.context.dialogs.shown.peek() !== this
   }

@@ -1,4 +1,4 @@
-/** The dialog that uploads a file, with every digit, in the format of "Download all" and `topicd export`. */
+/** The dialog that uploads a file, keeping every digit, in the format of "Download all" and `topicd export`. */
 import { signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { jsonText, type Operation } from '../../../client/index.js'
@@ -89,7 +89,7 @@ async function* operationsIn(file: File, keeps: boolean, read: Read): AsyncGener
     // The last line of an export, and lines of API keys, are not topics.
     if (line.trim() === '' || /^\{"(end|key)":/.test(line)) continue
     const { path, type, properties, text } = itemIn(line, number)
-    // An export has the member `properties` on every line.
+    // An export has the member `properties` on every topic's line.
     read.isCut = line.startsWith('{"path":') && properties !== undefined
     read.paths.push(path)
     const topic = { path, type, properties, ...(keeps ? { constraint: { no_topic: true } as const } : {}) }

@@ -1,6 +1,6 @@
 /**
- * The current values of the topics on the screen: each path is followed as long as it is shown. All share one stream if their
- * paths fit into one selector. Nothing is drawn here.
+ * The current values of the topics on the screen: each path is followed as long as it is shown. All topics share one stream
+ * if their paths fit into one selector. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
 import { type Client, type Item, type LiveTopics, topic } from '../../../client/index.js'
@@ -61,7 +61,7 @@ export class LiveItems {
     this.#wanted = new Set(paths)
     clearTimeout(this.#changing)
     const waitMs = Math.max(0, this.#changedMs + changeMs - performance.now())
-    // By then, paths that are no longer shown have left the shared stream.
+    // When `#follow` runs, paths that are no longer shown have left the shared stream.
     this.#changing = setTimeout(() => this.#follow(), this.#dropUnwanted() ? waitMs : 0)
   }
 

@@ -1,6 +1,6 @@
 /**
- * The names of the topics, the latest changes, and whether the service is connected. All of this is from one stream, which stays open
- * as long as the page is. Nothing is drawn here.
+ * The names of the topics, the latest changes, and whether the service is connected. One stream, which stays open until the
+ * session ends, keeps all of this up to date. Nothing is drawn here.
  */
 import { signal } from '@preact/signals-core'
 import { parentOf } from '../../../client/child.js'
@@ -8,7 +8,7 @@ import type { Child, Item, LiveTree, TopicChange } from '../../../client/index.j
 import { whileSeen } from '../drawing.js'
 import type { Session } from '../session.js'
 
-/** Maximum number of children listed at a time: most branches have fewer, so all of them can be sorted in natural order. */
+/** Maximum number of children listed at a time: most branches have fewer, so all children can be sorted in natural order. */
 const childrenMax = 400
 
 /** Maximum number of remembered changes. */
@@ -29,7 +29,7 @@ export interface SeenChange extends TopicChange {
 }
 
 export class Names {
-  /** Increases with each change to the names. */
+  /** Increases after changes to the names, at most once per `tickMs`. */
   readonly version = signal(0)
   /** The latest changes, the newest first, one per topic. */
   readonly last = signal<readonly SeenChange[]>([])
@@ -129,7 +129,7 @@ export class Names {
   }
 }
 
-/** The time of a change; now for a removal, whose time the service does not report. */
+/** The time of a change; the current time for a removal, whose time the service does not report. */
 export function timeOf(item: Item | undefined): string {
   return item?.updated ?? new Date().toISOString()
 }

@@ -14,7 +14,7 @@ interface FileOptions {
 }
 
 /**
- * @returns lines with line feeds; `isWhole` if they contain all matches; only then does the last line mark the file as complete
+ * @returns lines with line feeds; `isWhole` is true if they contain all matches; only then does the last line mark the file as complete
  * @throws the client's errors, and the signal's reason once it is aborted
  */
 export async function readMatches(client: Client, selector: string, { size, signal, onProgress }: FileOptions) {

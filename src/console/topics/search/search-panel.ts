@@ -21,7 +21,7 @@ const pageSize = 20
 /** Number of rows that fit on a screen together with the buttons above them. */
 const shortPage = 10
 
-/** Minimum interval between two requests for a page, in ms. */
+/** Minimum wait before a page is requested again because of a change or a failure, in ms. */
 const askMs = 1000
 
 /** Maximum share of the service's time that an idle page may use. */
@@ -172,7 +172,7 @@ export class SearchPanel implements Panel {
     const { selector } = this
     const asked = ++this.#asked
     const startMs = performance.now()
-    // The response may not include changes from now on, so they must trigger another request.
+    // The response might not include changes from now on, so such a change must trigger another request.
     clearTimeout(this.#asking)
     this.#asking = undefined
     try {

@@ -1,6 +1,6 @@
 /**
- * An edit of a topic's value: the user's text, and the topic as it was when the edit started. The edit is saved only if the
- * topic still has that version. Nothing is drawn here.
+ * An edit of a topic's value: the user's text, and the topic as it was when the edit started. Saving fails if the topic
+ * has changed since then. Nothing is drawn here.
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { type Client, type Item, TopicdError } from '../../../client/index.js'

@@ -228,7 +228,7 @@ export class TopicPanel implements Panel {
   }
 }
 
-/** The path as a heading in which each segment links to its branch. */
+/** The path as a heading in which each segment except the last links to its branch. */
 function pathView(path: string): TemplateResult {
   const segments = path.split('/')
   const parts = segments.map((segment, index) =>

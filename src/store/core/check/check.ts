@@ -2,8 +2,8 @@
  * Looks for every broken invariant in the log, the topics and the API keys, in one snapshot. The snapshot stays open for the whole
  * walk; a process that serves requests should not do this.
  *
- * A topic's records are found through the topic. So as many records of each kind are found as the engine states, unless some are
- * lost or belong to no topic.
+ * A topic's records are found through the topic. So for each kind of record, the number found equals the engine's count, unless
+ * some are lost or belong to no topic.
  */
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'
@@ -77,7 +77,7 @@ class Checker {
     this.#log = new LogCheck(snapshot, report, cancellation)
   }
 
-  /** The number of records examined, excluding the log: it should reflect the amount of stored data. */
+  /** The number of records examined, excluding the log and keys' last uses: it should reflect the amount of stored data. */
   get records(): number {
     const { topics, json, string, updates, due, keys } = this.#seen
     return topics + json + string + updates + due + keys
@@ -147,7 +147,7 @@ class Checker {
     if (!retainsValue(properties) && item && valueOfItem(item, path, type) !== undefined)
       report('it has a value although DONT_RETAIN_VALUE is true')
     if (policy === undefined) return due && report('it has a due time but no REMOVAL')
-    // A policy with a clause has no due time after its execution.
+    // After its clause has been executed, a policy has no due time.
     if (due === undefined && policy.selector === undefined) report('it has a REMOVAL but no due time')
     try {
       dueMsOf(policy, created, this.#updatedOf(path, topic, policy), now())

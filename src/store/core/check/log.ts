@@ -52,7 +52,7 @@ export class LogCheck {
     return this.#expected.size >= topicsAtOnceMax
   }
 
-  /** Checks the version of a topic on its own, and notes it for the comparison with the log. */
+  /** Checks that a topic's version is possible, and notes it for the comparison with the log. */
   noteVersion(path: Path, version: number): void {
     if (!Number.isSafeInteger(version) || version < 1)
       return this.report(`item at "${path}": its version is ${version}, not a positive integer`)

@@ -21,7 +21,7 @@ export function bareTypeOf({ type, values, properties, versions }: ItemForm): To
 }
 
 /**
- * Shows the topic in this form; the parts that the form needs must have been read. Undefined if the topic's item is lost.
+ * Shows the topic in this form; the parts that the form needs must have been read. Undefined if the form needs the item, but it is lost.
  *
  * @throws UnreadableTopic
  */

@@ -45,7 +45,7 @@ function encodePlace(storeId: number, { version, total }: LogPosition, keys = 0,
   return place
 }
 
-/** Undefined for bytes of another length, such as a place from a different engine. */
+/** Undefined for bytes of another length, such as a place from 1.0.0 on PostgreSQL. */
 function decodePlace(place: LogPlace): Place | undefined {
   const hasNext = place.length === placeBytes + doubleBytes
   if (place.length !== placeBytes && !hasNext) return undefined

@@ -5,7 +5,7 @@ type PageBounds = Pick<PageQuery, 'size' | 'bytesMax'>
 
 export interface PageBuilder {
   begin(bounds: PageBounds): void
-  /** The item needs to be valid only during the call. Needs no `this`. @returns false if the item no longer fits: the page then has more */
+  /** The item is used only during the call. Works without `this`. @returns false if the item no longer fits: `hasMore` is then true */
   readonly add: (item: Uint8Array) => boolean
   /** Ends the page early; call it only if another item follows. @returns true, without ending the page, if the page is still empty */
   end(): boolean

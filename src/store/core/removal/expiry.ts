@@ -249,7 +249,7 @@ export class Expiry {
     const { path } = place
     const { isDue, selector } = (await this.#evaluated(place)) ?? {}
     if (path === undefined || isDue !== true || selector === undefined) return this.#settle([place], term)
-    // Planning can exceed a slice; a pause as long as the plan took then follows.
+    // Planning can exceed a slice; a pause of the same length then follows.
     await waitForSlice()
     const plan = planOf(selector)
     const executed =

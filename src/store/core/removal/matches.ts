@@ -36,7 +36,7 @@ export class Matches implements TopicRemover, Pick<TopicReader, 'countMatches'> 
       const matches: Path[] = []
       /** The start of the next step; undefined if this step has reached the end. */
       let next: Buffer | undefined
-      // A match counts as soon as it is found: an engine may call `take` for many matches only later.
+      // A match counts as soon as it is found: an engine may find many matches before it calls `take`.
       const stepping = (path: string, slice: Slice): boolean | Buffer => {
         if (next !== undefined) return false
         const verdict = matcher === undefined || matcher(path, slice)

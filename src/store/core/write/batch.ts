@@ -63,7 +63,7 @@ export interface Change {
   readonly told: Told | undefined
 }
 
-/** The versions of the changes of one path, latest first. */
+/** The versions of the changes to one path, latest first. */
 interface Told {
   readonly change: ChangeVersion
   readonly before: Told | undefined
@@ -151,7 +151,7 @@ export class BatchDecisions {
 
   constructor(private readonly stored: Stored) {}
 
-  /** @throws StoreError `retry` if its constraints compare too many stored bytes; Error if a stored topic is damaged */
+  /** @throws StoreError `retry` if the constraints compare too many stored bytes; Error if a stored topic is damaged */
   decide(actions: readonly Prepared[], isAtomic: boolean): BatchResult {
     this.#texts.beginRequest()
     const before: Change[] = []

@@ -30,7 +30,7 @@ export class DueDecisions {
   ) {}
 
   /**
-   * Removes due topics without a clause. For every other due topic, decides when it is next due, or that its clause waits. Topics
+   * Removes due topics without a clause. For every other topic, decides when it is next due, or that its clause waits. Topics
    * that requests of the same commit have changed are left to the next sweep.
    *
    * @param endsPolicies whether to end the policies instead of applying them, even if the topics have been updated

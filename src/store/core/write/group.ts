@@ -29,7 +29,7 @@ export type Request =
   | { readonly change: RecordChange }
   | { readonly due: readonly DuePlace[]; readonly endsPolicies: boolean }
 
-/** For a record change, true if anything changed. */
+/** For a record change, false if it was rejected. */
 export type Outcome = BatchResult | boolean | DueOutcome
 
 export const decider: Decider<Request, Outcome> = {

@@ -34,7 +34,7 @@ export type RecordChange =
   | { readonly about: 'restoreKey'; readonly record: KeyRecord }
   | { readonly about: 'rotateKey'; readonly rotation: KeyRotation; readonly by?: Maker | undefined }
   | { readonly about: 'revokeKey'; readonly name: string; readonly by?: Maker | undefined }
-  /** The last use of each key by name, as Unix time in ms. */
+  /** The time of each key's last use, by name, as Unix time in ms. */
   | { readonly about: 'touchKeys'; readonly uses: readonly (readonly [string, number])[] }
   /** The time of the last complete backup, as Unix time in ms. */
   | { readonly about: 'noteBackup'; readonly madeMs: number }
@@ -57,7 +57,7 @@ export class RecordDecisions {
 
   constructor(private readonly stored: Stored) {}
 
-  /** @returns true if anything changes */
+  /** @returns false if the change is rejected, for example because its key does not exist; otherwise true, even if nothing had to change */
   decide(change: RecordChange): boolean {
     switch (change.about) {
       case 'addKey':

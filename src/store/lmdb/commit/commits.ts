@@ -43,7 +43,7 @@ type Room = Pick<DiskRoom, 'begin' | 'admit'>
 
 /** lmdb's transactions, or a test's. */
 interface Transactions {
-  /** Calls `callback` in a transaction and returns once it is on disk; throws if it is not, or may not be. */
+  /** Calls `callback` in a transaction and returns once it is on disk; throws if it is not, or might not be. */
   readonly transact: (callback: () => void) => void
   /** Reads in the transaction whose callback is running. */
   readonly stored: Stored
@@ -53,14 +53,14 @@ interface Transactions {
   readonly committed: (record: LoggedRecord | undefined) => void
 }
 
-/** `error` is from the decision, the commit or the check of the disk's free space. */
+/** `error` is from the decision, the commit, the check of the disk's free space, or a closed or broken store. */
 type Settled<Outcome> = { readonly outcome: Outcome } | { readonly error: unknown }
 
 interface Write<Request, Outcome> {
   readonly request: Request
   readonly size: WriteSize
   readonly sinceMs: number
-  /** Called once: when its transaction is on disk, or with the reason why it failed or its outcome is unknown. */
+  /** Called once: when the write's transaction is on disk, or with the reason why the write failed or its outcome is unknown. */
   readonly settle: (settled: Settled<Outcome>) => void
   decided: Settled<Outcome>
 }
@@ -172,7 +172,7 @@ export class Commits<Request, Outcome> {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  /** Takes as many of the next waiting writes as one transaction may have and the disk has room for. */
+  /** Takes as many of the next waiting writes as fit in one transaction and on the disk. */
   #takeGroup(): { group: Write<Request, Outcome>[]; refused: Write<Request, Outcome>[] } {
     this.room?.begin()
     const group: Write<Request, Outcome>[] = []

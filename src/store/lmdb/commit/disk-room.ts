@@ -4,8 +4,8 @@
  *
  * LMDB never changes a page in place. A commit writes a copy of each page that it changes, to free pages of the file if there are
  * any. The replaced pages become free only later. So even a removal may need space: for each operation, one page on each level of
- * each tree that it changes. All operations share the root, which makes up for the second page of a split leaf. No operation copies
- * more pages than there are.
+ * each tree that it changes. All operations share the root, which makes up for the second page of a split leaf. A commit copies
+ * no page twice, so it needs at most as many pages as there are, plus one for each operation.
  */
 import type { WriteSize } from '../../engine.js'
 import type { TreePages } from '../environment/environment.js'

@@ -6,7 +6,7 @@
  *     key     the version of its last change, and the running total of changes up to and including this commit; each a big-endian double
  *     value   the keys of the topics that it changed (store/logged-keys.ts)
  *
- * The last record also holds the last version that a change took, so it is never trimmed.
+ * The last record also holds the last version assigned to a change, so it is never trimmed.
  */
 import type { Database } from 'lmdb'
 import type { LogPosition } from '../../engine.js'

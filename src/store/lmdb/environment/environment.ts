@@ -1,6 +1,6 @@
 /**
- * The boundary to lmdb: opens the only environment and its databases, and lists the library's caveats. Nothing outside this folder
- * imports lmdb, and no other file in it opens an environment.
+ * The boundary to lmdb: opens environments and their databases, and lists the library's caveats. Nothing outside store/lmdb imports
+ * lmdb, and no other file opens an environment.
  *
  * Caveats, each covered by a test:
  * - OPENING the environment while another process writes can overwrite that process's last acknowledged commits: every lmdb-js up
@@ -8,8 +8,8 @@
  *   opens: see cluster/primary/store-opening.ts (pause, open, resume) and cluster/directory-lock.ts (the lock).
  * - `overlappingSync`, the library's default, shows a commit to other processes before it is on disk. It is off here.
  * - A failed condition block does not protect everything in it, and `transactionSync` commits an asynchronous transaction that is
- *   still being filled. So every write happens in the callback of a synchronous transaction (commit/commits.ts), where `put` and
- *   `remove` take effect immediately, and nowhere else.
+ *   still being filled. So every change to an open store happens in the callback of a synchronous transaction
+ *   (commit/commits.ts), where `put` and `remove` take effect immediately, and nowhere else.
  * - lmdb does not report a transaction that failed to start: see `transact`.
  * - The same files are never opened twice in one process, nor on a network file system.
  * - On some disks the system reads far ahead, which ruins a service whose file does not fit in memory (read-ahead.ts).
@@ -54,7 +54,7 @@ type Table = Database<Buffer, string>
  *     due              time and number → path of the due topic              (store/core/removal/expiry.ts)   time: 0 while its clause waits
  *     changes          commits, in their order → keys of the topics that each changed (change-record.ts)
  *     keys, keyUses    API key name → record; → time of last use           (store/core/keys.ts)
- *     receipts         client of the writer → outcomes that it may not have yet (store/writer/receipts.ts)
+ *     receipts         client of the writer → outcomes that it might not have yet (store/writer/receipts.ts)
  *     meta             counters, the clock, the id of the store, and the version of this format
  */
 export interface Environment {
@@ -75,9 +75,9 @@ export interface Environment {
   /** Ends the snapshot that reads have shared so far, so that the next read sees every earlier commit. */
   freshen(): void
   /**
-   * Calls `callback` in a transaction, where reads see its earlier writes; returns once it is on disk.
+   * Calls `callback` in a transaction, where reads see its earlier writes; returns once the transaction is on disk.
    *
-   * @throws Error if it is not on disk, or may not be; the error of `callback`, with nothing changed
+   * @throws Error if it is not on disk, or might not be; the error of `callback`, with nothing changed
    */
   transact(callback: () => void): void
 }
@@ -142,7 +142,7 @@ interface EnvironmentOptions {
 /**
  * Opens (and on first use creates) the environment in `directory`. No other process may write to it in the meantime.
  *
- * @throws StoreUnusable, with the files unchanged, if they are damaged, inaccessible, or from a newer program
+ * @throws StoreUnusable, with the files unchanged, if they are damaged, inaccessible, or in an unsupported format
  */
 export function openEnvironment(
   directory: string,
@@ -225,7 +225,7 @@ function requireKnownFormat(meta: Table, file: string, readOnly: boolean): boole
 /** In `meta`, only for the `check` of 1.0.0: no topic has an earlier version. */
 const firstVersionName = 'conversionVersion'
 
-/** Initialises a store, or gives it an id, each in one transaction, which a killed process leaves either complete or undone. */
+/** Initialises a new store, and gives a store without an id one. Each is one transaction, so a crash leaves it complete or undone. */
 function prepare(meta: Table, changes: LogTable, isNew: boolean): void {
   if (isNew) {
     meta.transactionSync(() => {

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** The file that holds all data of a data directory; lmdb creates a lock file next to it if that is missing. */
+/** The file that holds all data of a data directory; lmdb creates a missing lock file next to it. */
 export function dataFile(directory: string): string {
   return join(directory, 'topics', 'data.mdb')
 }

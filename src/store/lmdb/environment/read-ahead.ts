@@ -6,7 +6,7 @@
  * The default serves pages of results and large values well. But most requests access scattered pages of the file. If the file does
  * not fit in memory, reading several MiB for each of these pages displaces the data of other requests and keeps the disk busy. An
  * environment can only have all of the disk's read-ahead or none. Having none also has a price: a page of 1,000 results or a value of
- * 1 MiB is read 4 KiB at a time. Also, since Linux 6.3, without read-ahead an access no longer keeps a page in memory longer.
+ * 1 MiB is read 4 KiB at a time. Also, since Linux 6.3, an access without read-ahead no longer extends a page's stay in memory.
  */
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { totalmem } from 'node:os'

@@ -5,7 +5,7 @@ import { existsSync, linkSync, renameSync, unlinkSync } from 'node:fs'
 const noLinkCodes: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
 /**
- * Moves a file within its file system with a link, which fails if the new name is taken; a rename would replace it.
+ * Moves a file within its file system with a link, which fails if the new name is taken; a rename would replace the other file.
  *
  * @returns false, with nothing changed, if there is a file with that name
  * @throws Error if it cannot be moved

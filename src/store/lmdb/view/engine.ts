@@ -1,4 +1,4 @@
-/** LMDB as a reading engine: views of the stored data, scans in slices, and the time at which each gets a fresh snapshot. */
+/** LMDB as a reading engine: views of the stored data, and scans in slices, on snapshots that are fresh enough (read-freshness.ts). */
 import { strict as assert } from 'node:assert'
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { inSlice, type Slice, sliceNow, waitForSlice } from '../../../base/time-slices.js'
@@ -10,7 +10,7 @@ import { type Environment, statsOf } from '../environment/environment.js'
 import type { Snapshots } from './read-freshness.js'
 import { LmdbView } from './view.js'
 
-/** Visits for one slice. @returns the remaining ranges; undefined at the end */
+/** Visits matches for one slice. @returns the remaining ranges; undefined at the end */
 type Visit = (ranges: readonly KeyRange[], slice: Slice) => readonly KeyRange[] | undefined
 
 /** @param current reads in lmdb's current snapshot @param follow follows the process that writes */

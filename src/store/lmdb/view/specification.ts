@@ -15,7 +15,7 @@ interface Specification {
 export interface Details {
   readonly properties: Properties
   readonly created: Moment
-  /** The key of its entry in `due`, in hex; undefined if there is no REMOVAL policy, or its clause was executed. */
+  /** The key of the topic's entry in `due`, in hex; undefined if it has no REMOVAL policy, or its remove clause has been executed. */
   readonly due: string | undefined
 }
 

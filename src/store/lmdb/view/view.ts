@@ -125,7 +125,7 @@ export class LmdbView implements View {
     const start = after === undefined ? dueKey(fromMs, 0) : keyAfter(Buffer.from(after.id, 'hex'))
     const range = { ...this.#options, start, end: dueKey(untilMs + 1, 0), limit }
     return [...this.environment.due.getRange(range)].map(({ key, value }) => {
-      // 0 for a key that is too short to contain a time.
+      // 0 for a key that is too short.
       return { atMs: key.length < dueKeyBytes ? 0 : dueMsOfKey(key), id: key.toString('hex'), path: pathIn(value) }
     })
   }

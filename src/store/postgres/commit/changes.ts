@@ -117,7 +117,7 @@ export class CommitChanges implements Changes {
     ]
   }
 
-  /** The known state of the topics after the commit. */
+  /** The known state, after the commit, of the topics that it removes or creates. */
   *after(): Generator<readonly [Path, PostgresTopic | undefined]> {
     for (const { path } of this.#removals) yield [path, undefined]
     for (const { topic } of this.#creations) yield [topic.path, this.#created(topic)]

@@ -262,7 +262,7 @@ class StoredRows implements Stored {
   }
 }
 
-/** True if a request depends on rows that earlier commits do not reveal, or that the engine does not check. */
+/** True if a request needs the commit lock: it is not a batch of operations, or the engine does not check its premises. */
 function needsOrder({ request, needs }: Write): boolean {
   return !('operations' in request) || needs.records.length > 0 || needs.topics.length === 0
 }

@@ -3,7 +3,7 @@
  * makes the changes, and logs them. A migration creates it (schema.ts).
  *
  * The commit lock is a lock on the row `order` of `meta`, which is never updated. Each commit holds the lock until it ends, so
- * commits have one order. A commit therefore sees all earlier ones, the log's rows become visible in the order of their versions,
+ * commits are totally ordered. A commit therefore sees all earlier ones, the log's rows become visible in the order of their versions,
  * and no two commits deadlock.
  */
 import { versionsPerMs } from '../../../topics/version.js'
@@ -14,7 +14,7 @@ const rowLockMsMax = 500
 
 /**
  * Arrays, by the kind of change: `u` sets the value, `d` removes, `c` creates, `k` changes nothing but must match the known state,
- * `r` changes the due time. A null generation means that there is no topic, a null version that any version matches. A topic that
+ * `r` changes the due time. A null generation means that there is no topic; a null version matches any version. A topic that
  * is replaced is in both `d` and `c`. `place` is the change's position within the commit, from 0.
  *
  * The versions of the changes follow the last one in the log, or the engine's clock if that is later.

@@ -56,7 +56,7 @@ export async function readTopics(read: Execute, needed: readonly NeededTopic[], 
   return knownOf(needed, await read(readHeads, headParameters(needed, itemBytesMax)))
 }
 
-/** Takes the commit lock, and reads topics as `readTopics` does. @returns the topics, and the time of the read by the engine's clock */
+/** Takes the commit lock, and reads topics as `readTopics` does. @returns the topics, and when they were read, by the engine's clock */
 export async function readInOrder(
   read: Execute,
   needed: readonly NeededTopic[],

@@ -1,10 +1,10 @@
 /**
  * Executes statements on the engine: chooses the session, the time limit and the number of attempts. Each statement is its own
  * transaction, except in a snapshot and in `transact`. A statement that lost a conflict with another is retried a few times. If the
- * connection is lost, a read, or every read of a snapshot, is also retried. failures.ts defines the meaning of a failure.
+ * connection is lost, a read, or the whole work of `readAtOnce`, is repeated once. failures.ts defines the meaning of a failure.
  *
- * After a failure, a session is reused if its statement lost a conflict or started too late. After a write that was not answered in
- * time, the session is reused once the write is answered. Otherwise the session is closed.
+ * After a failure, a session is reused if its statement lost a conflict, was stale or started too late. After a write that was not
+ * answered in time, the session is reused once the write is answered. Otherwise the session is closed.
  *
  * Reads and writes have separate sessions: while a standby is offline, every write waits for it, but reads must not wait.
  *
@@ -35,8 +35,8 @@ const readBackends: Statement<{ pid: string }> = {
 }
 
 /**
- * The work of a transaction. `write` is for statements that take the latest time of their start
- * (`inTime`) as their last parameter, which is appended.
+ * The work of a transaction. `write` appends a last parameter to those of a statement: the latest time of its start
+ * (`inTime`).
  *
  * @returns the result, and whether to commit; otherwise the transaction is rolled back
  */
@@ -72,7 +72,7 @@ const statementMsMax = 4000
  */
 const writerIdleMsMax = 2000
 
-/** The same limit while the engine sends rows, which none of its other limits covers; over TCP only. */
+/** Maximum time, in ms, that the engine waits for a session to take rows: its other limits do not cover that wait. Over TCP only. */
 const writerUnreadMsMax = 4000
 
 const writerLimits = { statementMsMax, idleMsMax: writerIdleMsMax, unreadMsMax: writerUnreadMsMax }
@@ -112,7 +112,7 @@ function isEarly(sinceMs: number): (error: unknown) => boolean {
   return (error) => meaningOf(error) === 'late' && performance.now() - sinceMs < beginMsMax / 2
 }
 
-/** Retries conflicts a few times, and repeatable failures once. @throws the last failure, converted by `failureFor` */
+/** Retries conflicts a few times, and the first failure if `isRepeated` accepts it. @throws the last failure, converted by `failureFor` */
 async function untilNoConflict<T>(
   attemptOnce: () => Promise<T>,
   isRepeated: (error: unknown) => boolean,
@@ -174,7 +174,7 @@ export class Connections {
     untilNoConflict(() => this.#readOnce(statement, parameters), isLost, readFailure)
 
   /**
-   * Executes a statement whose last parameter is the latest time of its start (`inTime`), and appends it. When the promise
+   * Executes a statement, and appends its last parameter: the latest time of its start (`inTime`). When the promise
    * resolves, the changes are durable.
    *
    * @param sinceMs the time of the request, by performance.now(), from which its time limits count; now by default
@@ -201,7 +201,7 @@ export class Connections {
   readonly openSnapshot = async (): Promise<Snapshot> => this.#openSnapshot(await this.#acquire(this.#readers))
 
   /**
-   * Reads one snapshot, in its own transaction. If the connection is lost, reads a later one instead: otherwise a single lost
+   * Reads one snapshot, in its own transaction. If the connection is lost, reads a later snapshot instead: otherwise a single lost
    * session would end all streams of this process.
    *
    * @param work must start over if it is called a second time

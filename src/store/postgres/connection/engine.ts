@@ -17,7 +17,7 @@ const connectMsMax = 3000
 /** With several hosts, the maximum wait for the others after the first primary has been found, in ms. */
 const othersMsMax = 500
 
-/** The sessions of these checks execute only their opening statements. */
+/** Limits of sessions that check the other hosts: these execute only their opening statements. */
 const checkLimits = { statementMsMax: connectMsMax, idleMsMax: connectMsMax, unreadMsMax: 0 }
 
 /** Interval between checks of the other hosts, in ms. */

@@ -14,12 +14,12 @@ type Meaning =
   | 'full'
   /** It changed nothing: the engine refused it or did not finish it in time. */
   | 'unavailable'
-  /** It is unknown whether it was executed, or will last. */
+  /** It is unknown whether the statement was executed, or whether its effect will last. */
   | 'lost'
   /** It changed nothing, and retrying is useless: the statement, the schema or the engine is wrong. */
   | 'wrong'
 
-/** SQLSTATEs, or their first two letters; except for `lost`, the engine has changed nothing after these errors. */
+/** SQLSTATEs, or their first two characters; except for `lost`, the engine has changed nothing after these errors. */
 const meanings: Readonly<Record<string, Meaning>> = {
   [lateState]: 'late',
   '40001': 'conflict', // serialization failure
@@ -39,7 +39,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 /** A defect in this program's work within a transaction, which is rolled back. */
 export class Defect extends Error {}
 
-/** Errors of the connection, and all errors from outside the engine, are `lost`. */
+/** Errors that the engine did not report, such as those of the connection, are `lost`, except a Defect or a StoreError. */
 export function meaningOf(error: unknown): Meaning {
   if (error instanceof Defect) return 'wrong'
   if (error instanceof StoreError) return 'unavailable'
@@ -47,11 +47,11 @@ export function meaningOf(error: unknown): Meaning {
   if (code === undefined) return 'lost'
   const meaning = meanings[code] ?? meanings[code.slice(0, 2)] ?? 'wrong'
   // A FATAL error or a PANIC closes the connection, and may arrive after the commit. Severities may be in another language; then
-  // trust only the meanings that are always an ERROR.
+  // trust only the meanings that only an ERROR can have.
   return isPlainError(error) || meaning === 'conflict' || meaning === 'stale' ? meaning : 'lost'
 }
 
-/** Returns a StoreError, and an error with the meaning `wrong`, unchanged. */
+/** Returns a StoreError, and an error with the meaning `stale` or `wrong`, unchanged. */
 export function writeFailure(error: unknown, meaning: Meaning): unknown {
   if (error instanceof StoreError) return error
   const { message } = error as Error

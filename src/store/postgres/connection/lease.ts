@@ -1,8 +1,8 @@
 /**
  * The lease on evaluating removals: a row with its holder and its expiry, by the engine's clock, so that only one process across
  * all hosts works at a time. It is taken and renewed by compare-and-set. If its holder dies, another process takes the lease after
- * it has expired. A lease that expires later than any new one could was taken before the engine's clock stepped back, or before a
- * failover to a slower clock: any process may take it.
+ * it has expired. If a lease expires later than any new one would, the engine's clock has stepped back, or a failover has led to a
+ * slower clock: any process may then take it.
  */
 import { randomUUID } from 'node:crypto'
 import type { Cancellation } from '../../../base/cancellation.js'

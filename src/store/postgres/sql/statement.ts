@@ -76,7 +76,7 @@ export const lateState = '22012'
 export const staleState = 'TD002'
 
 /**
- * A condition for every statement that changes data. `write` in connection/connections.ts appends a time to the parameters. Before
+ * A condition for statements that change data. `write` in connection/connections.ts appends a time to the parameters. Before
  * that time, by the engine's clock, the condition is true; later, a statement that would change a row fails. So a write delayed by
  * a frozen link or process is not executed long after its client got an unknown outcome.
  *

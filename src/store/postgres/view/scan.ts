@@ -101,7 +101,7 @@ const branchLimitMax = 100
 
 /**
  * Finds, in the first range, as many keys of each branch as the limit allows, and all keys outside of branches. The matcher counts
- * the keys of a branch, which may be in several ranges.
+ * the keys of a branch, because they may be in several ranges.
  *
  * @param ahead the number of keys to read ahead; one branch may exceed it
  */

@@ -1,7 +1,7 @@
 /**
  * The items of topics by path, and the first items of key ranges, for fetches and for pages of plans without a matcher. Requests of
  * one turn of the event loop share a statement (connection/batcher.ts). A request that is too large for its share of a statement is
- * moved to a later one, so that it does not delay the small ones.
+ * moved to a later statement, so that it does not delay small requests.
  */
 import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
@@ -59,8 +59,8 @@ const sharedBytesMax = 1024 * 1024
 const { within, order } = byTypeAndKey('q.type')
 
 /**
- * The first items of several ranges. Each range has a limit for items and a limit for bytes. Its items end with the first one that takes
- * the total beyond the limit for bytes. At least two items are returned, so that the reader can tell a full page from the last one.
+ * The first items of several ranges. Each range has a limit on items and a limit on bytes. Its items end with the first one that takes
+ * the total beyond the limit on bytes. At least two items are returned, so that the reader can tell a full page from the last one.
  */
 const readRanges: Statement<{ place: string; item: string }> = {
   name: 'read_ranges',
@@ -112,7 +112,7 @@ export class SharedReads {
     return new Promise((resolve, reject) => this.#topics.add({ id, bytes, key, type, isLarge: false, resolve, reject }))
   }
 
-  /** The first `limit` items of the type, up to the first that exceeds `bytesMax`, but at least two. */
+  /** The first `limit` items of the type, up to the first that takes the total beyond `bytesMax`, but at least two. */
   items(range: KeyRange, type: TopicType, limit: number, bytesMax: number): Promise<readonly string[]> {
     const id = `${type} ${limit} ${bytesMax} ${range.start.toString('hex')} ${range.end.toString('hex')}`
     const bytes = range.start.length + range.end.length
