@@ -32,8 +32,9 @@ const usualRatio = 4
 const stateBytes = 256 * kibibyte
 
 /**
- * Maximum bytes of bodies that a worker's threads compress or that wait for a thread; beyond that, bodies are sent plain. One
- * core compresses this much in about 0.1 s, so no page waits longer for other pages. The limit also bounds memory.
+ * Maximum total size of the bodies that are being compressed on a worker's threads or wait for one, with zlib's memory for each;
+ * beyond that, bodies are sent plain. One core compresses this much in about 0.1 s, so no page waits longer for other pages. The
+ * limit also bounds memory.
  */
 const underWayBytesMax = 16 * kibibyte * kibibyte
 

@@ -2,7 +2,7 @@
 import type { TopicType } from '../topics/topic.js'
 import type { Item } from './item.js'
 
-/** A path segment directly below another. */
+/** A path directly below another, or at the top of the tree. */
 export interface Child {
   /** The path from the top of the tree. */
   readonly path: string

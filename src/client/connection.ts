@@ -113,7 +113,7 @@ function serviceAt(url: string): string {
     const { protocol, origin, pathname, href } = new URL(url)
     // `localhost:8080` is also a URL, but with the scheme `localhost:`, which no `fetch` supports.
     const isHttp = protocol === 'http:' || protocol === 'https:'
-    // Other parts, such as a user name or a query, would be dropped.
+    // No other part is supported: `fetch` rejects a user name, and the route would end up in the query.
     if (isHttp && href === origin + pathname) return href.replace(/\/+$/, '')
   } catch {}
   throw new TypeError(`url must be an http or https URL with only a host, a port and a path, but is ${url}`)

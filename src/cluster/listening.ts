@@ -3,7 +3,7 @@
  * address. Workers share the port (SO_REUSEPORT), so the kernel would also let another service of the same account share
  * it and receive half of the connections.
  *
- * An exclusive bind proves that no other process is listening, but it must be closed before the workers can bind. Therefore the UDP
+ * An exclusive bind proves that no other process is listening, but its socket must be closed before the workers can bind. Therefore the UDP
  * port with the same number is also bound, and never used: it collides in the same cases, including wildcard addresses, and needs
  * the same privilege. The kernel releases it even if the process crashes.
  *

@@ -63,7 +63,7 @@ export function shapeOf<Body>(collection: SchemaCollection, names = typeNames(co
 
 /**
  * The shapes of objects whose `op` determines their members. Because `op` may be the last member, an object is first read
- * with the members of all shapes, and then checked by its own shape.
+ * with the members of all shapes, and then checked against its own shape.
  */
 export function shapesByOp(collection: SchemaCollection): { readonly any: Shape; of(op: unknown): Shape } {
   const all = collection.components.schemas as Schemas

@@ -30,7 +30,7 @@ interface Sample {
   readonly metricName?: string
 }
 
-/** A metric of one or several processes. Its sender may belong to another build, so members are added, never changed. */
+/** A metric of one or several processes. Its sender may run another build, so members are added, never changed. */
 export interface Metric extends Omit<Row<never>, 'read'> {
   readonly name: string
   readonly values: readonly Sample[]

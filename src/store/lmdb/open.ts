@@ -5,7 +5,7 @@
  * - the writer: the same, and it also executes requests from other processes
  * - next to a writer: this process only reads, and passes its writes to the writer
  *
- * No process may be writing while another opens; see environment/environment.ts for the reason.
+ * No process may be writing while another opens the store; see environment/environment.ts for the reason.
  */
 import { statSync } from 'node:fs'
 import type { Socket } from 'node:net'
@@ -94,7 +94,7 @@ export function openLmdbStore(options: LmdbOptions): TopicStore {
 /** Like `openLmdbStore`, but also writes for other processes. @throws also Error if the first commit fails */
 export function openLmdbWriter(options: LmdbOptions): LmdbWriter {
   const environment = openEnvironment(options.directory, options)
-  // After this, a commit during which the last writer died is on disk, so its receipts can be relied on.
+  // If the last writer died during a commit, this commit also puts that one on disk, so the receipts in it can be relied on.
   environment.transact(() => environment.meta.putSync(openedName, numberRecord(Date.now())))
   const { store, writing, expiry, receipts } = openHere(options, environment)
   const { commits, committed } = writing

@@ -50,7 +50,7 @@ const isString = 0b1000
 const hasProperties = 0b1_0000
 const hasConstraint = 0b10_0000
 const hasConstraintText = 0b100_0000
-/** A writer of 1.0.0 ignores this flag, and sends no version. */
+/** A 1.0.0 writer ignores this flag, and sends no version. */
 const asksVersion = 0b1000_0000
 
 /** Copies all parts of the operations. */

@@ -36,7 +36,7 @@ export class Names {
   /** Undefined while the names are up to date. */
   readonly outage = signal<{ readonly sinceMs: number; readonly error: unknown } | undefined>(undefined)
   #tree: LiveTree | undefined
-  /** The sorted children, by the list from which they were sorted. */
+  /** The sorted children, keyed by the unsorted list. */
   readonly #ordered = new WeakMap<readonly Child[], readonly Child[]>()
   #ticking: ReturnType<typeof setTimeout> | undefined
   #revealed = ''

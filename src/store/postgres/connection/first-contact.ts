@@ -1,4 +1,4 @@
-/** The time before the engine first responds: statements are rejected, and the engine is examined again until it is reached. */
+/** The time before the engine first responds: statements are rejected, and the engine is examined repeatedly until it responds. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 
@@ -9,8 +9,8 @@ export class FirstContact {
   #isClosed = false
 
   /**
-   * @param refusal the reason why statements are rejected: the engine has not been examined yet. Undefined once statements are
-   *   executed
+   * @param refusal the reason why statements are rejected, usually because the engine cannot be reached; undefined once statements
+   *   are executed
    * @param examine resolves with a StoreError while the engine is unreachable, with any other error if it is unusable, and with
    *   undefined if it is usable
    * @param onUnusable called once if the engine proves unusable; statements then stay rejected
