@@ -46,7 +46,7 @@ async function ends(t: Test, server: Server): Promise<void> {
   const refused = await untilRefused(server, token)
   t.ok(Date.now() >= expiresMs, 'the key is not rejected earlier')
   for (const answer of refused) {
-    refuses(t, answer, 401, 'unauthorized', 'after its expiry', 'but its token has expired.')
+    refuses(t, answer, 401, 'unauthorized', 'after its expiry', 'its token has expired.')
     t.equal(answer.headers['www-authenticate'], 'Apikey')
   }
 }
