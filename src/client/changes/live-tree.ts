@@ -61,7 +61,7 @@ export interface TreeOptions {
 /**
  * The names below a path, from `Client.followTree`. Events:
  *
- *     change         the children of an open path changed
+ *     change         the children of an open path changed, or were listed again
  *     topic          a CustomEvent<TopicChange>: a topic at or below the path changed; its item has no value
  *     connected      the first data has arrived, initially or after an outage
  *     disconnected   a CustomEvent<Disconnection>: an outage has started; the client retries until it succeeds
