@@ -24,7 +24,7 @@ const project = join(t.testdirName, 'project')
 const modules = join(project, 'node_modules')
 mkdirSync(project, { recursive: true })
 writeFileSync(join(project, 'package.json'), '{"type":"module"}')
-await run('npm', ['install', '--offline', '--no-audit', '--no-fund', builtPackages(t)('client', '1.0.0')], {
+await run('npm', ['install', '--offline', '--no-audit', '--no-fund', builtPackages(t)('client', '8.0.0')], {
   cwd: project,
 })
 const alone = readdirSync(modules).filter((name) => !name.startsWith('.'))

@@ -11,7 +11,7 @@ import { composeService, kubernetesManifests } from '../support/deployment.js'
 import { readDocument, sectionOf } from '../support/documents.js'
 import { builtPackages } from '../support/machines/built-packages.js'
 import { Container } from '../support/machines/container.js'
-import { buildImage, type Image, whyNoImage } from '../support/machines/image.js'
+import { type Image, imageBuilder, whyNoImage } from '../support/machines/image.js'
 import { whyNoMachine } from '../support/machines/machine.js'
 import { commandLine } from '../support/machines/processes.js'
 import { until } from '../support/service/server.js'
@@ -96,11 +96,11 @@ async function killWorker(container: Container): Promise<void> {
 }
 
 await t.test('the image is built and runs as documented', { skip }, async (whole) => {
-  const tarball = builtPackages(whole)('tarball', '1.0.0')
+  const tarball = builtPackages(whole)('tarball', '8.0.0')
   let image = {} as Image
 
   await whole.test('the image is built', async (t) => {
-    image = buildImage(whole, tarball)
+    image = imageBuilder(whole)(tarball)
     const { User, ExposedPorts, Volumes, Healthcheck } = image.config
     t.match(User, /^[1-9]\d+:[1-9]\d+$/, 'the user is not root, and is given as numbers')
     t.strictSame(Object.keys(ExposedPorts), ['8080/tcp'])

@@ -14,7 +14,7 @@ const value = '{"path":"rooms/1/celsius","type":"json","value":21.5}'
 await t.test('the Debian package works from installation to purge', { skip }, async (t) => {
   const packageOf = builtPackages(t)
   const machine = await Machine.boot(t)
-  for (const version of ['1.0.0', '1.1.0', '2.0.0'] as const)
+  for (const version of ['8.0.0', '8.1.0', '9.0.0'] as const)
     copyFileSync(packageOf('deb', version), machine.path(`root/${version}.deb`))
   let token = ''
   // Never 0, which kill(1) takes for the caller's own process group.
@@ -29,7 +29,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     machine.run(`mkdir /root/bin; printf '#!/bin/sh\\necho v18.19.0\\n' > /root/bin/old; chmod +x /root/bin/old
       for node in /usr/bin/node /usr/local/bin/node; do
         [ -e $node ] && mv $node $node.kept; cp /root/bin/old $node; done`)
-    const { status, output } = machine.try('dpkg -i /root/1.0.0.deb')
+    const { status, output } = machine.try('dpkg -i /root/8.0.0.deb')
     t.not(status, 0)
     t.match(output, 'topicd needs version 22 (22.12 or later) or, with glibc 2.38 or later, 24 or 26\n(20.20 works')
     t.match(output, 'found: /usr/bin/node v18.19.0')
@@ -45,7 +45,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     ] as const) {
       machine.run(`printf '#!/bin/sh\necho glibc ${glibc}\n' > /usr/local/bin/getconf; chmod +x /usr/local/bin/getconf
         for node in /usr/bin/node /usr/local/bin/node; do printf '#!/bin/sh\necho ${node}\n' > $node; done`)
-      const refused = machine.try('dpkg -i /root/1.0.0.deb')
+      const refused = machine.try('dpkg -i /root/8.0.0.deb')
       t.not(refused.status, 0)
       t.match(refused.output, said)
     }
@@ -56,7 +56,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
   })
 
   await t.test('dpkg -i starts the service', async (t) => {
-    const installed = machine.run('dpkg -i /root/1.0.0.deb')
+    const installed = machine.run('dpkg -i /root/8.0.0.deb')
     t.match(installed, 'sudo topicd keys add admin', 'the output names the next step')
     until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
@@ -64,7 +64,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     t.equal(post(machine, token, 'addAndSet', { path: 'rooms/1/celsius', value: 21.5 }), created)
     isWhole()
     t.equal(machine.run('systemctl is-enabled topicd'), 'enabled')
-    t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 1.0.0')
+    t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 8.0.0')
     t.equal(
       machine.run('stat -c "%a %U %G" /etc/topicd/topicd.env /var/lib/topicd'),
       '640 root topicd\n700 topicd topicd',
@@ -151,7 +151,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
 
   await t.test('an upgrade and a rollback under load reload the service and keep its settings', async (t) => {
     const before = mainPid()
-    for (const version of ['1.1.0', '1.0.0']) {
+    for (const version of ['8.1.0', '8.0.0']) {
       await underLoad(t, machine, token, () => machine.run(`dpkg -i /root/${version}.deb`))
       t.match(machine.run('systemctl status topicd --no-pager'), `workers are serving, version ${version}`)
       t.equal(machine.run('topicd version'), `topicd ${version}`)
@@ -164,14 +164,14 @@ await t.test('the Debian package works from installation to purge', { skip }, as
   await t.test(
     'if the release changes the default settings file, dpkg asks about an edited one or keeps it',
     async (t) => {
-      machine.run(`dpkg-deb -R /root/1.1.0.deb /root/other
+      machine.run(`dpkg-deb -R /root/8.1.0.deb /root/other
       echo '# another comment' >> /root/other/etc/topicd/topicd.env; dpkg-deb -Zgzip -z1 -b /root/other /root/other.deb`)
       const asked = machine.try('dpkg -i /root/other.deb </dev/null')
       t.not(asked.status, 0)
       t.match(asked.output, 'end of file on stdin at conffile prompt')
       isWhole()
       machine.run('dpkg --force-confold --configure topicd </dev/null')
-      t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 1.1.0')
+      t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 8.1.0')
       t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m)
       machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
     },
@@ -180,7 +180,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
   await t.test(
     'a release that requires a restart restarts the service, both at the upgrade and at the rollback',
     async (t) => {
-      for (const version of ['2.0.0', '1.0.0']) {
+      for (const version of ['9.0.0', '8.0.0']) {
         const before = mainPid()
         machine.run(`dpkg --force-confold -i /root/${version}.deb </dev/null; rm -f /etc/topicd/*.dpkg-*`)
         t.not(mainPid(), before, `to ${version}`)
@@ -191,9 +191,9 @@ await t.test('the Debian package works from installation to purge', { skip }, as
   )
 
   await t.test('a stopped service stays stopped during an upgrade', async (t) => {
-    machine.run('systemctl stop topicd; dpkg -i /root/1.1.0.deb')
+    machine.run('systemctl stop topicd; dpkg -i /root/8.1.0.deb')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
-    machine.run('dpkg -i /root/1.0.0.deb; systemctl start topicd')
+    machine.run('dpkg -i /root/8.0.0.deb; systemctl start topicd')
     isWhole()
   })
 
@@ -274,8 +274,8 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     t.match(post(machine, key, 'fetch', { path: 'rooms/1/celsius' }), 'unauthorized', 'separate keys')
     machine.run(`cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env
       systemctl reload topicd@two; cat /root/good.env > /etc/topicd/topicd.env`)
-    machine.run('dpkg -i /root/1.1.0.deb')
-    t.match(machine.run('systemctl status topicd@two --no-pager'), 'version 1.1.0', 'upgrades also reload the instance')
+    machine.run('dpkg -i /root/8.1.0.deb')
+    t.match(machine.run('systemctl status topicd@two --no-pager'), 'version 8.1.0', 'upgrades also reload the instance')
     isWhole()
     machine.run('systemctl enable topicd@two')
   })
@@ -286,13 +286,13 @@ await t.test('the Debian package works from installation to purge', { skip }, as
       const removed = machine.run('dpkg -r topicd')
       t.match(removed, 'kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd')
       t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
-      machine.run('dpkg --unpack /root/1.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
+      machine.run('dpkg --unpack /root/8.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
       for (const port of [8081, 8091]) until(machine, `curl -sf http://127.0.0.1:${port}/readyz`)
       isWhole()
       machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
       const kept = machine.run('dpkg -P topicd')
       t.match(kept, 'kept: /var/lib/topicd, which an installation without dpkg uses')
-      machine.run('rmdir /opt/topicd; dpkg -i /root/1.0.0.deb')
+      machine.run('rmdir /opt/topicd; dpkg -i /root/8.0.0.deb')
       until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
       isWhole()
       const purged = machine.run('dpkg -P topicd')

@@ -39,8 +39,8 @@ function download(range: string): { readonly node: string; readonly version: str
   return { node: join(directory, 'bin/node'), version: packed.version }
 }
 
-execFileSync('tar', ['-xzf', builtPackages(t)('tarball', '1.0.0'), '-C', base])
-const program = join(base, 'topicd-1.0.0/dist/main.js')
+execFileSync('tar', ['-xzf', builtPackages(t)('tarball', '8.0.0'), '-C', base])
+const program = join(base, 'topicd-8.0.0/dist/main.js')
 
 let newerLibc: string | undefined
 

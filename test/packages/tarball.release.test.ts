@@ -14,7 +14,7 @@ const ready = 'curl -sSf http://127.0.0.1:8081/readyz'
 await t.test('the tarball installs, upgrades and uninstalls the service', { skip }, async (t) => {
   const packageOf = builtPackages(t)
   const machine = await Machine.boot(t)
-  for (const version of ['1.0.0', '1.1.0'] as const)
+  for (const version of ['8.0.0', '8.1.0'] as const)
     copyFileSync(packageOf('tarball', version), machine.path(`root/${version}.tar.gz`))
   let token = ''
   const files = (): string =>
@@ -23,15 +23,15 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
   const before = files()
 
   await t.test('an installation outside /opt is rejected', async (t) => {
-    machine.run('tar -xzf /root/1.0.0.tar.gz -C /root')
-    const { status, output } = machine.try('/root/topicd-1.0.0/install')
+    machine.run('tar -xzf /root/8.0.0.tar.gz -C /root')
+    const { status, output } = machine.try('/root/topicd-8.0.0/install')
     t.equal(status, 1)
     t.equal(output, 'topicd: the release is in /root; unpack it in /opt\n')
-    machine.run('rm -r /root/topicd-1.0.0')
+    machine.run('rm -r /root/topicd-8.0.0')
   })
 
   await t.test('an installation starts the service', async (t) => {
-    const installed = machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    const installed = machine.run('tar -xzf /root/8.0.0.tar.gz -C /opt && /opt/topicd-8.0.0/install')
     t.match(installed, 'sudo /usr/local/bin/topicd keys add admin', 'the output names the next step')
     until(machine, ready)
     token = makeKey(machine, 'admin', '--data /var/lib/topicd')
@@ -48,8 +48,8 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
 
   await t.test('an upgrade and a rollback under load take one command each', async (t) => {
     const primary = machine.run('systemctl show -P MainPID topicd')
-    machine.run('tar -xzf /root/1.1.0.tar.gz -C /opt; echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env')
-    for (const version of ['1.1.0', '1.0.0']) {
+    machine.run('tar -xzf /root/8.1.0.tar.gz -C /opt; echo TOPICD_WORKERS=3 >> /etc/topicd/topicd.env')
+    for (const version of ['8.1.0', '8.0.0']) {
       await underLoad(t, machine, token, () => machine.run(`/opt/topicd-${version}/install`))
       t.match(machine.run('systemctl status topicd --no-pager'), `3 workers are serving, version ${version}`)
       t.equal(machine.run('topicd version'), `topicd ${version}`)
@@ -65,21 +65,21 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
   })
 
   await t.test('an upgrade interrupted after the link moved is completed by running it again', async (t) => {
-    machine.run('echo 1.1.0 > /opt/topicd-1.1.0/restart-before')
+    machine.run('echo 8.1.0 > /opt/topicd-8.1.0/restart-before')
     const before = machine.run('systemctl show -P MainPID topicd')
     // The upgrade fails because the program that restarts the service is missing.
     const { status } =
       machine.try(`mkdir /root/broken; printf '#!/bin/sh\n[ "$1" != restart ] && exec /bin/systemctl "$@"\n' \
-      > /root/broken/systemctl; chmod +x /root/broken/systemctl; PATH=/root/broken:$PATH /opt/topicd-1.1.0/install`)
+      > /root/broken/systemctl; chmod +x /root/broken/systemctl; PATH=/root/broken:$PATH /opt/topicd-8.1.0/install`)
     t.not(status, 0)
     t.equal(machine.run('systemctl show -P MainPID topicd'), before)
-    machine.run('/opt/topicd-1.1.0/install')
+    machine.run('/opt/topicd-8.1.0/install')
     t.not(machine.run('systemctl show -P MainPID topicd'), before, 'the service restarts at the second attempt')
     t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
   })
 
   await t.test('a stopped service stays stopped during an upgrade', async (t) => {
-    machine.run('systemctl stop topicd; /opt/topicd-1.0.0/install')
+    machine.run('systemctl stop topicd; /opt/topicd-8.0.0/install')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
   })
 
@@ -95,13 +95,13 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
     t.equal(machine.run('ls -A /opt | grep topicd; rmdir /opt/topicd-2024'), 'topicd-2024', 'the releases are gone')
     machine.run('rm /etc/systemd/system/multi-user.target.wants/topicd-watch.service')
     t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
-    machine.run('tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
+    machine.run('tar -xzf /root/8.0.0.tar.gz -C /opt && /opt/topicd-8.0.0/install')
     t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}', 'the topics are still there')
     const kept = machine.run('/opt/topicd/uninstall --purge 2>&1')
     t.match(kept, /deleting \/var\/lib\/topicd \(/)
     t.match(kept, 'kept: /var/lib/topicd-backups (')
-    machine.run('rm -r /var/lib/topicd-backups; tar -xzf /root/1.0.0.tar.gz -C /opt && /opt/topicd-1.0.0/install')
-    machine.run('/opt/topicd-1.0.0/uninstall --purge')
+    machine.run('rm -r /var/lib/topicd-backups; tar -xzf /root/8.0.0.tar.gz -C /opt && /opt/topicd-8.0.0/install')
+    machine.run('/opt/topicd-8.0.0/uninstall --purge')
     t.equal(files(), before)
     t.not(machine.try('getent passwd topicd').status, 0, 'no account is left')
     t.equal(machine.run("systemctl list-units --all --plain --no-legend 'topicd*'"), '')

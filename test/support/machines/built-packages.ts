@@ -13,8 +13,8 @@ const root = join(import.meta.dirname, '../../..')
 /** The environment variable that names the directory. */
 export const sharedPackages = 'SHARED_PACKAGES'
 
-/** An upgrade to the last of these versions restarts the service. */
-export type PackageVersion = '1.0.0' | '1.1.0' | '2.0.0'
+/** Versions later than any release. An upgrade to the last one restarts the service. */
+export type PackageVersion = '8.0.0' | '8.1.0' | '9.0.0'
 
 type PackageKind = 'deb' | 'tarball' | 'client' | 'sbom'
 
@@ -22,8 +22,8 @@ type PackageKind = 'deb' | 'tarball' | 'client' | 'sbom'
 export function builtPackages(t: Test): (kind: PackageKind, version: PackageVersion) => string {
   const directory = process.env[sharedPackages] ?? ownDirectory(t)
   const out = join(directory, 'built')
-  const versions = ['1.0.0', '1.1.0', '2.0.0'].flatMap((version) => ['--version', version])
-  const program = [process.execPath, join(root, 'dist-packaging/main.js'), '--fast', '--restart-before', '2.0.0']
+  const versions = ['8.0.0', '8.1.0', '9.0.0'].flatMap((version) => ['--version', version])
+  const program = [process.execPath, join(root, 'dist-packaging/main.js'), '--fast', '--restart-before', '9.0.0']
   // The directory gets its final name only when it is complete.
   const script = '[ -e "$0" ] || { "$@" --out "$0.new" && mv "$0.new" "$0"; }'
   execFileSync('flock', [join(directory, 'lock'), 'sh', '-c', script, out, ...program, ...versions], {

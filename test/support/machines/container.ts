@@ -24,6 +24,8 @@ interface ContainerOptions {
   readonly writable: Readonly<Record<string, string>>
   readonly readable: Readonly<Record<string, string>>
   readonly environment: Readonly<Record<string, string>>
+  /** Whether the container uses this machine's network, as it does if a port is published; otherwise it has its own. */
+  readonly published?: boolean
 }
 
 export class Container {
@@ -46,7 +48,8 @@ export class Container {
     // A read-only /tmp, in place of the writable tmpfs that systemd-nspawn would mount.
     const empty = mkdtempSync(join(tmpdir(), 'topicd-empty-'))
     const { Entrypoint, Cmd } = image.config
-    const flags = [...isolation, `--directory=${image.root}`, `--bind-ro=${empty}:/tmp`, ...binds(options)]
+    const network = options.published === true ? [] : ['--private-network']
+    const flags = [...isolation, ...network, `--directory=${image.root}`, `--bind-ro=${empty}:/tmp`, ...binds(options)]
     const command = ['/usr/bin/env', ...asAccount(image, options), ...Entrypoint, ...Cmd]
     const nspawn = spawn(...tied('systemd-nspawn', [...flags, ...command], { signal: 'TERM' }))
     const container = new Container(image, options, nspawn)
@@ -112,7 +115,7 @@ export class Container {
 }
 
 const isolation = [
-  ...['--quiet', '--read-only', '--private-network', '--no-new-privileges=yes', '--register=no', '--keep-unit'],
+  ...['--quiet', '--read-only', '--no-new-privileges=yes', '--register=no', '--keep-unit'],
   ...['--link-journal=no', '--resolv-conf=off', '--timezone=off', '--console=pipe'],
 ]
 

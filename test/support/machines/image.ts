@@ -40,24 +40,26 @@ export function whyNoImage(): string | false {
   return missing.length > 0 && `${missing.join(' and ')} must be installed`
 }
 
-/** Builds the image from a release's tarball and deletes it when the test ends. */
-export function buildImage(t: Test, tarball: string): Image {
+/** @returns a function that builds the image from a release's tarball; the images are deleted when the test ends */
+export function imageBuilder(t: Test): (tarball: string) => Image {
   const work = mkdtempSync(join(tmpdir(), 'topicd-image-'))
   t.teardown(() => rmSync(work, { recursive: true, force: true }))
   const buildah = buildahIn(work)
   const text = readFileSync(containerfile, 'utf8')
   const base = buildBase(buildah, join(work, 'base'), defaultOf(text, 'BASE', /debian:(\w+)-slim$/))
   const node = buildNode(buildah, join(work, 'node'), defaultOf(text, 'NODE', /node:(\d+)-\w+-slim$/))
-  const context = join(work, 'context')
-  mkdirSync(join(context, 'packages'), { recursive: true })
-  copyFileSync(tarball, join(context, 'packages', basename(tarball)))
   const args = ['--build-arg', `BASE=${base}`, '--build-arg', `NODE=${node}`]
-  buildah('bud', '--format=docker', '--pull-never', ...args, `--file=${containerfile}`, '--tag=topicd', context)
-  const { Docker } = JSON.parse(buildah('inspect', '--type=image', 'topicd')) as { Docker: { config: ImageConfig } }
-  const container = buildah('from', '--pull-never', 'topicd')
-  const root = buildah('mount', container)
-  const bytes = Number(execFileSync('du', ['-sb', root], { encoding: 'utf8' }).split('\t')[0])
-  return { config: Docker.config, root, bytes }
+  return (tarball) => {
+    const context = mkdtempSync(join(work, 'context-'))
+    mkdirSync(join(context, 'packages'))
+    copyFileSync(tarball, join(context, 'packages', basename(tarball)))
+    buildah('bud', '--format=docker', '--pull-never', ...args, `--file=${containerfile}`, '--tag=topicd', context)
+    const { Docker } = JSON.parse(buildah('inspect', '--type=image', 'topicd')) as { Docker: { config: ImageConfig } }
+    const container = buildah('from', '--pull-never', 'topicd')
+    const root = buildah('mount', container)
+    const bytes = Number(execFileSync('du', ['-sb', root], { encoding: 'utf8' }).split('\t')[0])
+    return { config: Docker.config, root, bytes }
+  }
 }
 
 /** @returns the version that the default of a build argument names */

@@ -1,13 +1,17 @@
 /**
- * A program that puts a service under steady load during an upgrade: `node machine-load.js URL TOKEN` writes and fetches over several lanes
- * with topicd's own client. It prints "running" when each lane has received its first responses. When its standard input ends, each lane
- * does one last round; then the program prints the failures, as JSON.
+ * A program that puts a service under steady load during an upgrade: `node machine-load.js URL TOKEN reload` writes and fetches over
+ * several lanes with topicd's own client, and `restart` instead of `reload` uses patient clients. It prints "running" once all have
+ * received responses. When its standard input ends, it sends a few more requests; then it prints the failures, as JSON.
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../../dist/client/index.js'
+import { PatientClients } from '../load/patient-clients.js'
 
-const [, , url = '', key = ''] = process.argv
+const [, , url = '', key = '', across = ''] = process.argv
+
+/** Requests of patient clients before the first line, and after the end of the input. */
+const patientRequests = 200
 
 const lanes = 16
 
@@ -43,10 +47,24 @@ async function lane(number: number): Promise<void> {
   }
 }
 
-const running = Array.from({ length: lanes }, (_, number) => lane(number))
-process.stdin.resume()
-await once(process.stdin, 'end')
-stopped = true
-await Promise.all(running)
+async function inLanes(): Promise<void> {
+  const running = Array.from({ length: lanes }, (_, number) => lane(number))
+  await once(process.stdin.resume(), 'end')
+  stopped = true
+  await Promise.all(running)
+}
+
+async function patiently(): Promise<void> {
+  const clients = new PatientClients(() => url, key)
+  await clients.more(patientRequests)
+  process.stdout.write('running\n')
+  await once(process.stdin.resume(), 'end')
+  await clients.more(patientRequests)
+  await clients.stop()
+  answered = clients.completed
+  failed.push(...clients.failures)
+}
+
+await (across === 'restart' ? patiently() : inLanes())
 const report: LoadReport = { answered, failed: failed.slice(0, 20) }
 process.stdout.write(`${JSON.stringify(report)}\n`)

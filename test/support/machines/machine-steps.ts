@@ -6,10 +6,20 @@ import type { Test } from 'tap'
 import type { Machine } from './machine.js'
 import type { LoadReport } from './machine-load.js'
 
-/** Runs `run` while the machine's service is under steady load; a failed request fails the test. */
-export async function underLoad(t: Test, machine: Machine, token: string, run: () => void): Promise<void> {
+/**
+ * Runs `run` while the machine's service is under steady load; a failed request fails the test.
+ *
+ * @param across "reload" if clients may retry once, "restart" if they may retry until the service is back
+ */
+export async function underLoad(
+  t: Test,
+  machine: Machine,
+  token: string,
+  run: () => void,
+  across: 'reload' | 'restart' = 'reload',
+): Promise<void> {
   const program = join(import.meta.dirname, 'machine-load.js')
-  const load = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token])
+  const load = machine.inNetwork(process.execPath, [program, 'http://127.0.0.1:8080', token, across])
   try {
     const ended = once(load, 'exit')
     const lines = createInterface({ input: load.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
