@@ -138,10 +138,9 @@ async function upgrades(whole: Test): Promise<void> {
         },
         published: true,
       })
-      // The first start creates the key when the service is ready.
-      const ready = async () =>
-        (await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => undefined))?.ok || undefined
-      await until('the container is ready', ready)
+      // The first start creates the key once the service is ready.
+      const hasKey = async () => /^first /m.test(container.run('topicd', 'keys', 'list').output) || undefined
+      await until('the container has its key', hasKey)
       clients ??= new PatientClients(() => `http://127.0.0.1:${port}`, token)
       await clients.more(300)
       if (image === images.at(-1)) await reports(t, clients)
