@@ -3,7 +3,7 @@
  * its requests in flight.
  */
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { at, first } from '../support/elements.js'
@@ -87,6 +87,11 @@ t.test('a reload fails if its new worker exits early, and the old workers keep s
   t.match(reason, /^process \d+ exited \(SIGKILL\) soon after it started to serve$/)
   await settles(t, server, 2)
   t.strictSame(server.workerPids().sort(), before.sort(), 'the same workers as before')
+  rmSync(soon)
+  server.signal('SIGHUP')
+  await server.logged('rolling restart done')
+  const { text } = await get(`${server.adminUrl}/metrics`)
+  t.match(text, /^topicd_worker_restarts_total 0$/m, 'no worker replaced a dead one')
 })
 
 t.test('a draining worker answers its requests even if the service is stopped during the reload', async (t) => {

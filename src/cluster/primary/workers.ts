@@ -151,6 +151,8 @@ export class Workers {
       const next = starting.length + draining.length === 0 ? 1 : 0
       this.#startSome(wanted, isRolling ? Math.max(vacant, next) : missing)
     } else if (missing === 0 && starting.length + draining.length + outdated.length === 0) {
+      // A worker that died without being missed, such as the first of a failed reload, gets no replacement.
+      this.#unreplaced = 0
       this.#settleChange((change) => change.resolve())
     }
   }
