@@ -90,3 +90,16 @@ await t.test('an upload whose key is revoked ends at the next line, even if that
   upload.take(Buffer.from('\n'))
   t.match(await upload.answer, { status: 401 })
 })
+
+await t.test('a drain ends an upload only if lines are left', async (t: Test) => {
+  const whole = trial()
+  whole.onWrite = () => whole.upload.end('draining')
+  whole.upload.take(lines(2))
+  whole.upload.end()
+  t.match(await whole.upload.answer, { status: 200, body: /"done":true,"durable":2/ })
+  const partial = trial()
+  partial.onWrite = () => partial.upload.end('draining')
+  partial.upload.take(lines(251))
+  partial.upload.end()
+  t.match(await partial.upload.answer, { status: 503, body: /"code":"draining".*"durable":250/ })
+})

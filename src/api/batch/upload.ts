@@ -100,7 +100,8 @@ export class Upload implements ReceivedUpload {
     if (refusal === undefined) {
       this.#isEnded = true
       this.#lines.end()
-    } else {
+    } else if (!this.#isEnded || this.#lines.bytes > 0 || this.#batch.operations.length > 0) {
+      // Otherwise every line has been read, so nothing is left to reject.
       const bytes = String(this.context.uploadBytesMax)
       this.#stop(refusal === 'body_too_large' ? problem(refusal, { bytes }) : problem(refusal))
     }
