@@ -54,9 +54,10 @@ export interface Receiver extends Headed {
 
 export class Closing {
   readonly rests: Rests
+  /** Clients for whose last bytes a drain waits: they are still sending a body, or have not taken all of a stream. */
+  readonly lingering = new Set<Receiver>()
   /** If true, every response except a stream closes its connection. */
   isDraining = false
-  #lingering = 0
 
   /** @param closed called for each connection closed without a response, or before the client has read all of it */
   constructor(
@@ -64,10 +65,6 @@ export class Closing {
     private readonly closed: (cause: CloseCause) => void,
   ) {
     this.rests = new Rests(room, (rest) => this.#giveUp(rest))
-  }
-
-  get lingering(): number {
-    return this.#lingering
   }
 
   /** The abort handler of `res` runs during the call. Must not be called from an immediate. */
@@ -153,10 +150,10 @@ export class Closing {
    *   from `onDropped`, so that nothing after the body is parsed. The connection may already be closed
    */
   whenBodyEnds(receiver: Receiver, close: () => void): void {
-    this.#lingering++
+    this.lingering.add(receiver)
     const end = (): void => {
       receiver.onDropped = undefined
-      this.#lingering--
+      this.lingering.delete(receiver)
       close()
     }
     if (receiver.bodyEnded) return void setTimeout(end, 0)

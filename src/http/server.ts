@@ -167,7 +167,7 @@ class Server<Caller extends object> implements HttpServer {
     while (this.#connections > 0 && performance.now() < deadline) {
       const { unanswered } = this.#exchanges
       const { rests, lingering } = this.#closing
-      if (unanswered + rests.count + lingering + this.#uploads.stats.open > 0) idleSince = performance.now()
+      if (unanswered + rests.count + lingering.size + this.#uploads.stats.open > 0) idleSince = performance.now()
       else if (performance.now() - idleSince > idleMsBeforeClose) break
       await new Promise((resolve) => setTimeout(resolve, 10))
     }

@@ -69,6 +69,7 @@ class Sending implements Outlet {
     setTimeout(() => {
       if (this.#isOver || this.#lastPiece !== undefined) return
       this.#lastPiece = piece
+      this.closing.lingering.add(this.receiver)
       this.#sendLast(piece)
     }, 0)
   }
@@ -80,6 +81,7 @@ class Sending implements Outlet {
   onGone(): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.closing.lingering.delete(this.receiver)
     if (!this.#isComplete) this.stream.onGone()
   }
 
@@ -108,6 +110,7 @@ class Sending implements Outlet {
       else res.writeHeader(lastChunk, 'closed\r\n')
     })
     if (!this.#isComplete) return
+    closing.lingering.delete(receiver)
     if (staysOpen) this.#isOver = true
     else closing.whenBodyEnds(receiver, () => setTimeout(() => this.#close(), endKeptMs))
     this.stream.onGone()

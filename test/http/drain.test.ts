@@ -1,5 +1,6 @@
-/** A drain sends large responses completely: a client may read as slowly as it likes, within the time of the drain. */
-import t from 'tap'
+/** A drain sends large responses and streams completely: a client may read as slowly as it likes, within the time of the drain. */
+import t, { type Test } from 'tap'
+import type { Outlet } from '../../dist/http/answer.js'
 import { only } from '../support/elements.js'
 import { requestText } from '../support/service/raw.js'
 import { serveRoutes } from '../support/service/served.js'
@@ -7,6 +8,13 @@ import { until } from '../support/service/server.js'
 
 /** More than a kernel buffers. */
 const body = 'x'.repeat(30 * 1024 * 1024)
+
+/** The drain of an idle server: it is over once the server has waited for further requests. */
+async function idleDrain(t: Test): Promise<void> {
+  const { server, connect } = await serveRoutes(t, [])
+  await connect()
+  await server.drain(60_000)
+}
 
 t.test('slow readers get their complete responses while the server drains', async (t) => {
   let handled = 0
@@ -24,10 +32,7 @@ t.test('slow readers get their complete responses while the server drains', asyn
   const drained = server.drain(60_000)
   await requested.write(request.slice(-1))
   await until('the second response arrives', async () => handled === 2 || undefined)
-  // An idle server, whose drain started later, finishes it once it has waited for further requests.
-  const idle = await serveRoutes(t, [])
-  await idle.connect()
-  await idle.server.drain(60_000)
+  await idleDrain(t)
   for (const connection of [partlySent, requested]) connection.resume()
   for (const [when, connection] of [
     ['partly sent before the drain', partlySent],
@@ -39,5 +44,27 @@ t.test('slow readers get their complete responses while the server drains', asyn
     t.equal(only(answers).body.length, body.length, `${when}: the whole response arrives`)
     if (connection === requested) t.match(only(answers).head, /\r\nconnection: close/, 'the close is announced')
   }
+  await drained
+})
+
+t.test('a slow reader gets its whole stream while the server drains', async (t) => {
+  let hasBegun = false
+  const begin = (outlet: Outlet): void => {
+    hasBegun = true
+    outlet.send(Buffer.from(body))
+    outlet.end(Buffer.from('end'))
+  }
+  const stream = { filler: Buffer.from('.'), begin, onWritable() {}, onGone() {} }
+  const handle = () => ({ status: 200, body: '', stream })
+  const { server, connect } = await serveRoutes(t, [{ path: '/topics/stream', isRead: true, handle }])
+  const connection = await connect()
+  connection.pause()
+  await connection.write(requestText('/topics/stream', 'any', '{}'))
+  await until('the stream begins', async () => hasBegun || undefined)
+  const drained = server.drain(60_000)
+  await idleDrain(t)
+  connection.resume()
+  await connection.closed
+  t.ok(connection.received.endsWith('\r\n3\r\nend\r\n0\r\n\r\n'))
   await drained
 })
