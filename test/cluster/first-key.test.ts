@@ -1,6 +1,7 @@
 /** The first key is created and printed even if a worker dies before it responds, and only by the service that created it. */
 
 import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
 import t from 'tap'
 import { persistently } from '../../dist/cluster/control/persistently.js'
 import { addFirstKey, makeFirstKey } from '../../dist/cluster/primary/first-key.js'
@@ -40,7 +41,7 @@ async function printed(
   let output = ''
   await makeFirstKey(
     send,
-    { url: 'http://x', place: 'nowhere', data: './data', hasConsole: true, ...given },
+    { url: 'http://x', place: 'nowhere', data: resolve('./data'), hasConsole: true, ...given },
     (text) => {
       if (canShow) output += text
       return canShow

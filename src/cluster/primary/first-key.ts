@@ -3,7 +3,7 @@
  * may get an operator's token, such as a container secret, which is never shown. A service started by systemd prints no key,
  * because a token must not appear in the journal.
  */
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashToken, makeToken } from '../../auth/token.js'
 import { operations } from '../../keys/record.js'
@@ -22,6 +22,7 @@ interface Started {
   readonly url: string
   /** The storage location of the topics, in words. */
   readonly place: string
+  /** The absolute path of the data directory. */
   readonly data: string
   readonly hasConsole: boolean
 }
@@ -91,7 +92,7 @@ export function patient(sendOnce: SendKeyRequest, isStoreUnavailable: () => bool
 }
 
 function banner({ url, place, data, hasConsole }: Started): string {
-  const where = data === settingTable.data.default ? '' : ` --data ${shellWord(data)}`
+  const where = data === resolve(settingTable.data.default) ? '' : ` --data ${shellWord(data)}`
   return `
 topicd listens on ${url}/ and keeps its topics in ${place}
 
