@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { exitCodes } from './base/exit-codes.js'
-import { fatal, writeError } from './base/stderr.js'
 /**
  * The command line as a program: runs the command that commands/dispatch.ts finds, and turns an error into one line on
  * standard error and an exit code.
  */
+import { exitCodes } from './base/exit-codes.js'
+import { fatal, writeError } from './base/stderr.js'
 import { helpHint, runCommand, textFor } from './commands/dispatch.js'
 import { OutputClosed, print } from './commands/stdout.js'
 import { UsageError } from './settings/config.js'
