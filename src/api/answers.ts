@@ -144,7 +144,7 @@ export interface BatchAnswer {
   readonly results: readonly (SetAnswer | IncrementAnswer | AddAnswer | RemoveAnswer | RefusedAnswer)[]
 }
 
-/** The body of every response with a status other than 200. */
+/** The body of every error response. */
 export interface ErrorAnswer {
   /** Stable; clients may match on it. */
   readonly code: ProblemCode
