@@ -5,7 +5,6 @@ import type { Answer } from '../../http/answer.js'
 import { Planner } from '../../selectors/planner.js'
 import { isRefused } from '../../store/core/write/batch.js'
 import type { WriteOperation, WriteOutcome } from '../../store/topics.js'
-import type { Path } from '../../topics/path.js'
 import type { BatchAnswer } from '../answers.js'
 import { writeEach } from '../batch/each.js'
 import { Upload } from '../batch/upload.js'
@@ -102,11 +101,10 @@ function answerEach(
   parsed: readonly (WriteOperation | Problem)[],
   access: Access,
 ): Promise<Answer> {
-  const paths = parsed.map((operation) => (isProblem(operation) ? '' : operation.path))
   return writeEach(context, parsed, access).then((outcomes) =>
     resultsAnswer(
       outcomes.map((outcome, index) => {
-        if (!isProblem(outcome)) return outcomeText(paths[index] as Path, outcome)
+        if (!isProblem(outcome)) return outcomeText((parsed[index] as WriteOperation).path, outcome)
         const { code, message } = outcome
         return JSON.stringify({ code, message })
       }),
