@@ -9,7 +9,7 @@ import type { Keyring } from '../auth/keyring.js'
 import { Cancelled } from '../base/cancellation.js'
 import { PacedBound } from '../base/paced-bound.js'
 import { inSlice, inTurn, isTurnSpent } from '../base/time-slices.js'
-import type { Answer, CloseCause, Route, Service } from '../http/answer.js'
+import type { Answer, Route, Service } from '../http/answer.js'
 import { StoreError } from '../store/errors.js'
 import { linesAtOnceMax, type UploadContext } from './batch/upload.js'
 import { type AdminAddress, createConsole } from './console/console.js'
@@ -38,7 +38,7 @@ interface ServiceOptions {
   readonly onRefusedKey: () => void
   readonly primary: Primary
   readonly answered: Service<Access>['answered']
-  readonly closed: (cause: CloseCause) => void
+  readonly closed: Service<Access>['closed']
 }
 
 export function createService(options: ServiceOptions): Service<Access> {
