@@ -26,7 +26,7 @@ export class Responses {
 
   /** True if the response fits even if its client reads nothing, or is so small that it is always sent. */
   hasRoom({ body }: Answer): boolean {
-    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    const bytes = Buffer.byteLength(body)
     return bytes <= answerBytesAlwaysMax || bytes <= this.closing.rests.bytesFree
   }
 

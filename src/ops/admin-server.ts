@@ -51,8 +51,7 @@ function answerFile(res: ServerResponse, { status, contentType, headers, body }:
 }
 
 function fileRequestOf({ headers }: IncomingMessage): FileRequest {
-  const encodings = headers['accept-encoding']
-  return { ifNoneMatch: headers['if-none-match'] ?? '', acceptEncoding: String(encodings ?? '') }
+  return { ifNoneMatch: headers['if-none-match'] ?? '', acceptEncoding: String(headers['accept-encoding'] ?? '') }
 }
 
 /** The path below which the files of the page at `/` are served. */

@@ -49,7 +49,7 @@ export function createRequestCounter(paths: readonly string[]): RequestCounter {
       // Every status is below `statusesMax`.
       ;(counts.statuses[status] as number)++
       counts.bytesIn += bytesIn
-      counts.bytesOut += typeof body === 'string' ? Buffer.byteLength(body) : body.length
+      counts.bytesOut += Buffer.byteLength(body)
       counts.seconds.record((endMs - startMs) / 1000)
       if (caller !== undefined) caller.count.requests++
       if (cause !== undefined) reject(cause)
