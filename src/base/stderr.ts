@@ -14,14 +14,14 @@ export function complain(reason: string): void {
 }
 
 function writeLine(reason: string, priority: keyof typeof priorities): void {
-  writeError(`${isJournal() ? `<${priorities[priority]}>` : ''}topicd: ${reason}\n`)
+  writeError(`${isJournal(2) ? `<${priorities[priority]}>` : ''}topicd: ${reason}\n`)
 }
 
-/** True if standard error goes to the journal and is not redirected; systemd passes the device and inode of the journal's stream. */
-function isJournal(): boolean {
+/** True if this output goes to the journal and is not redirected; systemd passes the device and inode of the journal's stream. */
+export function isJournal(descriptor: 1 | 2): boolean {
   const { JOURNAL_STREAM: journal } = process.env
   if (journal === undefined) return false
-  const { dev, ino } = fstatSync(2)
+  const { dev, ino } = fstatSync(descriptor)
   return journal === `${dev}:${ino}`
 }
 

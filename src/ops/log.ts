@@ -7,6 +7,7 @@
  */
 import { type Logger, pino } from 'pino'
 import { exitCodes } from '../base/exit-codes.js'
+import { isJournal } from '../base/stderr.js'
 import { StoreError } from '../store/errors.js'
 import { onTerminal, print } from './output.js'
 
@@ -15,16 +16,13 @@ export type { Logger }
 /** Syslog priorities by pino's levels, for the journal, which reads `<N>` at the start of a line. */
 const journalPriorities: Readonly<Record<number, number>> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 }
 
-/** systemd sets this for services whose output goes to the journal. */
-const inJournal = process.env.JOURNAL_STREAM !== undefined
-
 const levelOf = /^\{"level":(\d+)/
 
 type Format = (line: string) => string
 
 const toJournal: Format = (line) => `<${journalPriorities[Number(levelOf.exec(line)?.[1])]}>${line}`
 
-const format: Format = onTerminal ? await formatForPeople() : inJournal ? toJournal : (line) => line
+const format: Format = onTerminal ? await formatForPeople() : isJournal(1) ? toJournal : (line) => line
 
 /** Loads the formatter, which is needed only on a terminal. */
 async function formatForPeople(): Promise<Format> {

@@ -1,5 +1,5 @@
 /**
- * A defect that ends a process is one line in the log, with its stack and the priority of an error. The process does not exit with 0, and
+ * A defect that ends a process is one line in the log, with its stack and the level of an error. The process does not exit with 0, and
  * no failed commit is reported. The defects are planted (support/faults/crash-on-signal.mjs).
  */
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { type LogLine, runCommand, startServer } from '../support/service/server
 import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 
 const planted = join(import.meta.dirname, '../../test/support/faults/crash-on-signal.mjs')
-const env = { NODE_OPTIONS: `--import=${planted}`, JOURNAL_STREAM: '9:1' }
+const env = { NODE_OPTIONS: `--import=${planted}` }
 
 function stackOf(line: LogLine): string {
   return (line.err as { stack: string }).stack
@@ -32,7 +32,7 @@ await t.test('a defect in a worker or the primary is logged with its stack', asy
   process.kill(server.pid, 'SIGPROF')
   await crashed(server.pid, 'primary', 'planted: rejected')
   t.strictSame(await server.exited, { code: 1, signal: null })
-  t.equal(server.output.match(/^<3>\{.*"msg":"crashed"/gm)?.length, 2, 'the lines have the priority of an error')
+  t.equal(server.output.match(/^\{"level":50.*"msg":"crashed"/gm)?.length, 2, 'the lines have the level of an error')
   t.notMatch(server.output, /commit failed/, 'no failed commit is reported')
   t.notMatch(server.output, /^ +at /m, 'no stack is printed outside the log')
 })
@@ -50,6 +50,6 @@ await t.test('a defect in a tool is printed with its stack', async (t) => {
   command.stdout.resume()
   const { code, stderr } = await command.ended
   t.equal(code, 1)
-  t.match(stderr, /^<3>\{.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
+  t.match(stderr, /^\{"level":50.*"role":"tool".*planted: thrown\\n +at .*"msg":"crashed"\}$/m, 'the defect')
   t.match(stderr, /^topicd: the process doing the work died unexpectedly \(exit code 1\)$/m)
 })

@@ -3,6 +3,7 @@
  */
 
 import { execFileSync } from 'node:child_process'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { first } from '../support/elements.js'
@@ -76,15 +77,27 @@ await t.test('without the access log, individual requests are not logged', async
   t.notOk(server.output.includes(secret), 'the log contains no path and no token')
 })
 
-await t.test('under systemd, each line starts with the priority of its level', async (t) => {
+await t.test('in the journal, and only there, each line starts with the priority of its level', async (t) => {
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
   const module = join(import.meta.dirname, '../../dist/ops/log.js')
   const program = `import { createLog } from ${JSON.stringify(module)}
     const log = createLog('tool')
     log.level = 'trace'
     for (const level of ${JSON.stringify(levels)}) log[level](level)`
-  const env = { ...process.env, JOURNAL_STREAM: '9:1' }
-  const output = execFileSync(process.execPath, ['--input-type=module', '-e', program], { env, encoding: 'utf8' })
+  const file = join(t.testdir(), 'journal')
+  const journal = openSync(file, 'w')
+  const { dev, ino } = fstatSync(journal)
+  const env = { ...process.env, JOURNAL_STREAM: `${dev}:${ino}` }
+  const run = (stdout: number | 'pipe') =>
+    execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', stdout, 'inherit'],
+    })
+  t.notMatch(run('pipe'), /^</m, 'the output is redirected')
+  run(journal)
+  closeSync(journal)
+  const output = readFileSync(file, 'utf8')
   t.notMatch(output, /^\{/m, 'no line is without a priority')
   const found = [...output.matchAll(/^<(\d)>.*"msg":"(\w+)"/gm)].map(([, priority, level]) => `${level} ${priority}`)
   t.strictSame(found, ['trace 7', 'debug 7', 'info 6', 'warn 4', 'error 3', 'fatal 2'], 'the priorities of syslog')
