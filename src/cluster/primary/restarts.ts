@@ -31,7 +31,7 @@ export class RestartPolicy {
   #notBeforeMs = 0
 
   onDeath({ nowMs, livedMs, served }: Death): void {
-    if (!served) this.#failedStarts++
+    this.#failedStarts = served ? 0 : this.#failedStarts + 1
     if (served && livedMs >= youngMs) return
     if (nowMs < this.#notBeforeMs) return
     // No worker has died young in that time: an old incident must not slow down the recovery from a new one.
