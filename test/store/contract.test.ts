@@ -153,6 +153,22 @@ await eachStore(t, async (t, address) => {
   })
 
   await clear()
+  await t.test('a rejected batch that would remove a topic does not change how later writes treat it', async (t) => {
+    const path = 'kept' as Path
+    await single.addAndSet(store, creation(path, 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(1))
+    // The writes share a commit.
+    const outcomes = await Promise.all([
+      store.write([
+        { kind: 'remove', path, valueText: undefined },
+        { kind: 'set', path: 'missing' as Path, type: 'json', valueText: valueText(1) },
+      ]),
+      single.addAndSet(store, creation(path, 'json', { DONT_RETAIN_VALUE: 'true' }), valueText(2)),
+      single.set(store, path, 'json', valueText(3)),
+    ])
+    t.strictSame(outcomes, [{ index: 1, refusal: 'no_such_topic' }, 'updated', 'set'])
+    t.equal(await read(path), '{"path":"kept","type":"json"}')
+  })
+
   await t.test('a page has its first item and all further items that fit within its byte limit', async (t) => {
     for (const [path, length] of [
       ['b/1', 100],

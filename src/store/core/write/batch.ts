@@ -154,19 +154,20 @@ export class BatchDecisions {
   /** @throws StoreError `retry` if the constraints compare too many stored bytes; Error if a stored topic is damaged */
   decide(actions: readonly Prepared[], isAtomic: boolean): BatchResult {
     this.#texts.beginRequest()
-    const before: Change[] = []
+    const before: (readonly [Path, Change | undefined])[] = []
     let isDone = false
     try {
       const outcomes: (WriteOutcome | WriteRefusal)[] = []
       for (const action of actions) {
-        const change = this.#changes.get(action.path) ?? this.#unchanged(action)
+        const former = this.#changes.get(action.path)
+        const change = former ?? this.#unchanged(action)
         const outcome = this.#outcome(action, change)
         if (isRefusal(outcome)) {
           if (isAtomic) return { index: outcomes.length, refusal: outcome }
           outcomes.push(outcome)
           continue
         }
-        before.push(change)
+        before.push([action.path, former])
         const next = after(action, change, outcome)
         this.#changes.set(action.path, next)
         outcomes.push(action.wantsVersion === true ? versioned(outcome, next) : outcome)
@@ -175,8 +176,14 @@ export class BatchDecisions {
       return outcomes
     } finally {
       // Refused, or a topic could not be read: undo the earlier operations.
-      if (!isDone) for (const earlier of before.reverse()) this.#changes.set(earlier.path, earlier)
+      if (!isDone) for (const [path, former] of before.reverse()) this.#restore(path, former)
     }
+  }
+
+  /** Forgets a topic that was read for an undone operation: for a removal, its properties were skipped. */
+  #restore(path: Path, former: Change | undefined): void {
+    if (former === undefined) this.#changes.delete(path)
+    else this.#changes.set(path, former)
   }
 
   /** The change that the batches have made so far; undefined if they have not changed the topic. */
