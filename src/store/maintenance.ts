@@ -16,7 +16,7 @@ export interface StoreChecker {
   /**
    * Walks the whole store. Reports each broken invariant, and each remove clause that could not be executed.
    *
-   * @throws Cancelled once `cancellation` is set
+   * @throws Cancelled once `cancellation` is set; StoreError if the engine is lost
    */
   check(
     report: (finding: Finding) => void,

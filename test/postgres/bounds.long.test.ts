@@ -1,6 +1,6 @@
 /**
  * Limits on one client's use of the engine and of a worker: big values are read a few at a time, and a stalled export does not keep the
- * engine's transaction open forever.
+ * engine's transaction open forever. A walk or a check whose transaction was ended reports that, and no damage.
  */
 
 import { strict as assert } from 'node:assert'
@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { planSelector } from '../../dist/selectors/planner.js'
 import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import { storedForms } from '../../dist/store/topics.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -18,7 +19,7 @@ import { mainFile, runCommand, type Server, startServer, until } from '../suppor
 import { begun, startCommand, toolOf } from '../support/service/tool-client.js'
 import { postgres, skipReason } from '../support/stores/postgres.js'
 import { execute } from '../support/stores/postgres-cluster.js'
-import { planned } from '../support/stores/store.js'
+import { planned, waiting } from '../support/stores/store.js'
 
 const engine = await postgres()
 const skip = engine === undefined && skipReason
@@ -173,4 +174,29 @@ await t.test('the engine ends the transaction of a suspended export', { skip, ti
   await until('the engine ends the transaction', async () => ((await idle()).length === 0 ? true : undefined))
   const seconds = (performance.now() - startedMs) / 1000
   t.ok(seconds > 3 && seconds < 60, `the transaction ended after ${seconds.toFixed(0)} s`)
+})
+
+await t.test('a walk and a check whose connection is lost report no damage', { skip, timeout: 600_000 }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const store = await openPostgresStore(address)
+  t.teardown(() => store.close())
+  await insertBig(address, 1200, 10)
+  const disconnect = `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and state like 'idle in transaction%'`
+  const errorOf = (error: unknown): unknown => error
+  const walk = async (): Promise<void> => {
+    for await (const { path } of store.walk(planned('*.*'), waiting))
+      if (path === 'big/1') await execute(address, disconnect)
+  }
+  t.match(await walk().catch(errorOf), { kind: 'unavailable' }, 'the walk')
+  const findings: string[] = []
+  let terminated: Promise<unknown> | undefined
+  const check = store.check(
+    (finding) => findings.push(finding),
+    planSelector,
+    () => (terminated ??= execute(address, disconnect)),
+  )
+  t.match(await check.catch(errorOf), { kind: 'unavailable' }, 'the check')
+  await terminated
+  t.strictSame(findings, [])
 })

@@ -16,7 +16,7 @@ import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/polic
 import type { Properties, TopicType } from '../../../topics/topic.js'
 import type { PlanOf } from '../../due-removals.js'
 import type { Engine, Head, Records, Snapshot, StoredTopic } from '../../engine.js'
-import { UnreadableTopic } from '../../errors.js'
+import { StoreError, UnreadableTopic } from '../../errors.js'
 import type { Finding } from '../../maintenance.js'
 import { numberOf } from '../../number-record.js'
 import { dueMsOf } from '../due-time.js'
@@ -52,7 +52,7 @@ export async function check(
   try {
     await checker.run()
   } catch (error) {
-    if (error instanceof Cancelled) throw error
+    if (error instanceof Cancelled || error instanceof StoreError) throw error
     report(`a page is damaged, so the rest was not checked: ${(error as Error).message}`)
   } finally {
     await snapshot.close()

@@ -9,14 +9,18 @@ import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
 import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
 import type { Engine, StoredTopic } from '../../engine.js'
-import { damaged, UnreadableTopic } from '../../errors.js'
+import { damaged, StoreError, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
 
 /** Maximum topics, and bytes of their items, copied per step; the last item may exceed the byte limit. */
 const topicsAtOnceMax = 500
 const bytesAtOnceMax = 1024 * 1024
 
-/** Yields topics in tree order, in slices. @throws StoreUnusable at a damaged page, or at the end if some topics could not be read */
+/**
+ * Yields topics in tree order, in slices.
+ *
+ * @throws StoreUnusable at a damaged page, or at the end if some topics could not be read; StoreError if the engine is lost
+ */
 export async function* walk(
   engine: Pick<Engine, 'openSnapshot'>,
   plan: Plan,
@@ -53,7 +57,7 @@ export async function* walk(
       left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
     }
   } catch (error) {
-    throw error instanceof Cancelled ? error : damaged(error)
+    throw error instanceof Cancelled || error instanceof StoreError ? error : damaged(error)
   } finally {
     await snapshot.close()
   }
