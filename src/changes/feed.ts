@@ -30,15 +30,9 @@ const itemsBytesMax = 16 * 1024 * 1024
 /** Small, because unread pages are buffered. Unless one result is larger, a line stays below the 64 KiB limit of Go's scanner. */
 export const sharedPageBytesMax = 60 * 1024
 
-export interface Reading {
-  readonly from: LogPlace
-  /** The place after the last change of the reading. */
-  readonly to: LogPlace
-}
-
 export interface Listener {
-  /** Receives the changes of a reading in the listener's scope; the last page has `hasMore: false`. */
-  onPages(pages: readonly PageBytes[], reading: Reading): void
+  /** Receives the changes in the listener's scope up to `to`; the last page has `hasMore: false`. */
+  onPages(pages: readonly PageBytes[], to: LogPlace): void
   /** There may be changes in the scope up to `to`; the listener has to read them itself. */
   onMissed(to: LogPlace): void
   /** The log cannot be read; the feed has removed the listener. */
@@ -79,17 +73,6 @@ export class Feed {
   /** The position of listeners that have everything; undefined while the log is not followed. */
   get position(): Position | undefined {
     return this.#place && { place: this.#place, walk: undefined }
-  }
-
-  /**
-   * Decides whether a listener at a place takes the pages of a reading, ignores them because it has everything, or must
-   * read the log itself. A listener has everything in its scope that the feed has shown since it joined. If its place is
-   * before the start of the reading, it misses nothing, because its scope has not changed in between.
-   */
-  verdict(place: LogPlace, { from, to }: Reading): 'take' | 'ignore' | 'miss' {
-    if (place === from || this.store.isAfter(from, place)) return 'take'
-    if (this.store.isAfter(place, to)) return 'ignore'
-    return this.store.isAfter(place, from) && this.store.isAfter(to, place) ? 'take' : 'miss'
   }
 
   /** Adds a listener. It gets all changes from a point before this resolves. @throws StoreError */
@@ -295,7 +278,6 @@ async function give(found: Found, from: LogPlace): Promise<void> {
 
 /** Each step gives one listener its pages. */
 function* deliver({ place, isAll, touched, unknown, results }: Found, from: LogPlace): Generator<void, void> {
-  const reading = { from, to: place }
   const frames = {
     more: frameOf({ hasMore: true, next: { place: from, walk: undefined } }),
     last: frameOf({ hasMore: false, next: { place, walk: undefined } }),
@@ -305,7 +287,7 @@ function* deliver({ place, isAll, touched, unknown, results }: Found, from: LogP
     const pages = isAll && keys !== undefined ? pagesOf(scope, keys, results, frames) : undefined
     for (const listener of listeners) {
       if (pages === undefined) listener.onMissed(place)
-      else listener.onPages(pages, reading)
+      else listener.onPages(pages, place)
       yield
     }
   }

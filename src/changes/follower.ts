@@ -7,7 +7,7 @@
  *     blocked    its client cannot take more at the moment; reading resumes when it can
  */
 import type { LogPlace } from '../store/changes.js'
-import type { Feed, Listener, Reading } from './feed.js'
+import type { Feed, Listener } from './feed.js'
 import { bytesOf, type ChangesPage, type PageBytes } from './page.js'
 import { type ChangesStore, readPageAfter } from './pages.js'
 import type { Scope } from './scope.js'
@@ -79,13 +79,11 @@ export abstract class Follower implements Listener {
     this.#take(bytesOf({ results: [], hasMore: false, next }))
   }
 
-  onPages(pages: readonly PageBytes[], reading: Reading): void {
-    const { state, position } = this
-    const isLive = state === 'live' && position !== undefined
-    const verdict = isLive ? this.shared.feed.verdict(position.place, reading) : 'miss'
-    if (verdict === 'ignore') return
-    if (verdict === 'miss') return this.onMissed(reading.to)
-    for (const page of pages) if (!this.#take(page)) return this.onMissed(reading.to)
+  onPages(pages: readonly PageBytes[], to: LogPlace): void {
+    if (this.state !== 'live' || this.position === undefined) return this.onMissed(to)
+    // A live client has everything before the first page: the feed shows all changes in its scope since it joined.
+    if (this.shared.store.isAfter(this.position.place, to)) return
+    for (const page of pages) if (!this.#take(page)) return this.onMissed(to)
   }
 
   onMissed(to: LogPlace): void {

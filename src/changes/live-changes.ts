@@ -1,7 +1,8 @@
 /** Changes for the clients of one worker: pages, long polls and streams, within limits. Nothing here depends on HTTP. */
 import { type Awaitable, whenKnown } from '../base/awaitable.js'
 import { Cancelled } from '../base/cancellation.js'
-import { Feed, type Reading } from './feed.js'
+import type { LogPlace } from '../store/changes.js'
+import { Feed } from './feed.js'
 import { Follower, type Shared } from './follower.js'
 import { bodyOf, bytesOf, type ChangesPage, type PageBytes } from './page.js'
 import { type ChangesStore, readNow, readPageAfter } from './pages.js'
@@ -54,9 +55,9 @@ class Poll extends Follower {
   }
 
   /** Only the last of several pages leads to a consistent state, so the poll reads its own page. */
-  override onPages(pages: readonly PageBytes[], reading: Reading): void {
-    if (pages.length > 1) this.onMissed(reading.to)
-    else super.onPages(pages, reading)
+  override onPages(pages: readonly PageBytes[], to: LogPlace): void {
+    if (pages.length > 1) this.onMissed(to)
+    else super.onPages(pages, to)
   }
 
   protected wants(page: ChangesPage): boolean {
