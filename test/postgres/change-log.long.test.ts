@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
 import type { LogPlace } from '../../dist/store/changes.js'
 import { openStore } from '../../dist/store/open.js'
+import { openPostgresStore } from '../../dist/store/postgres/open.js'
 import type { TopicStore } from '../../dist/store/store.js'
 import type { WriteOperation } from '../../dist/store/topics.js'
 import { pathOfKeyText } from '../../dist/topics/key.js'
@@ -44,6 +45,12 @@ async function withStore(
     await store.close()
   }
 }
+
+await t.test('a process with one session for reads can read the log', options, async (t) => {
+  const store = await openPostgresStore((await engine?.database()) ?? '', { sharers: 1000 })
+  t.teardown(() => store.close())
+  t.ok(await store.inSnapshot((log) => log.end()))
+})
 
 await t.test('a write that cannot be logged is rolled back', options, async (t) => {
   const address = (await engine?.database()) ?? ''

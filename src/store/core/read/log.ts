@@ -79,8 +79,9 @@ export class LogReads implements ChangeReader {
     private readonly onUnreadable: (reason: Error) => void,
   ) {}
 
+  // Read the id first: an engine with a single session could not read it during the snapshot.
   readonly inSnapshot = <T>(work: (log: LogSnapshot) => Awaitable<T>): Awaitable<T> =>
-    this.engine.inSnapshot((view, slice) => work(this.#in(view, slice)))
+    whenKnown(this.#idOfStore(), (id) => this.engine.inSnapshot((view, slice) => work(this.#in(view, slice, id))))
 
   // Non-negative doubles compare as their bytes do.
   readonly isAfter = (place: LogPlace, earlier: LogPlace): boolean => Buffer.compare(place, earlier) >= 0
@@ -104,11 +105,11 @@ export class LogReads implements ChangeReader {
       }),
     )
 
-  #in(view: View, slice: Slice): LogSnapshot {
+  #in(view: View, slice: Slice, id: number): LogSnapshot {
     return {
-      end: () => whenKnown(this.#idOfStore(), (id) => whenKnown(view.logEnd('last'), (last) => encodePlace(id, last))),
+      end: () => whenKnown(view.logEnd('last'), (last) => encodePlace(id, last)),
       changesAfter: (place, keysMax, take) => {
-        const changes = this.#changesAfter(view, place, keysMax)
+        const changes = this.#changesAfter(view, id, place, keysMax)
         if (changes instanceof Promise) return changes.then((read) => inSlice((later) => take(read, later)))
         return take(changes, slice)
       },
@@ -119,17 +120,15 @@ export class LogReads implements ChangeReader {
     }
   }
 
-  #changesAfter(view: View, bytes: LogPlace, keysMax: number): Awaitable<LoggedChanges | 'gone'> {
+  #changesAfter(view: View, id: number, bytes: LogPlace, keysMax: number): Awaitable<LoggedChanges | 'gone'> {
     const place = decodePlace(bytes)
-    return whenKnown(this.#idOfStore(), (id) => {
-      if (place?.storeId !== id) return 'gone'
-      const reading = new LogReading(place, keysMax)
-      return whenKnown(view.log(place.version, keysMax, reading.take), () => {
-        if (reading.unreadable !== undefined) this.#report(reading.unreadable)
-        const { missedBefore } = reading
-        if (missedBefore === undefined) return reading.changes()
-        return whenKnown(view.logEnd('first'), ({ version }) => (version < missedBefore ? 'gone' : reading.changes()))
-      })
+    if (place?.storeId !== id) return 'gone'
+    const reading = new LogReading(place, keysMax)
+    return whenKnown(view.log(place.version, keysMax, reading.take), () => {
+      if (reading.unreadable !== undefined) this.#report(reading.unreadable)
+      const { missedBefore } = reading
+      if (missedBefore === undefined) return reading.changes()
+      return whenKnown(view.logEnd('first'), ({ version }) => (version < missedBefore ? 'gone' : reading.changes()))
     })
   }
 
