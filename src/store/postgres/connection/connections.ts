@@ -311,7 +311,7 @@ export class Connections {
       return result
     } catch (error) {
       const meaning = meaningOf(error)
-      const isOpen = !isCommitting && (meaning === 'conflict' || meaning === 'late')
+      const isOpen = !isCommitting && (meaning === 'conflict' || meaning === 'stale' || meaning === 'late')
       const rolledBack = isOpen && (await session.execute(rollback, [], answerMsMax(sinceMs)).catch(() => false))
       if (rolledBack !== false) await this.#readClockAndRelease(session)
       else if (isCommitting && error instanceof TimedOut) this.#writers.giveUp(session)
