@@ -2,6 +2,7 @@
  * A page of changes as clients get it: the results, a has-more flag, and the token to continue from. It is JSON, or an
  * event that contains the JSON. Events end with an empty line, so the JSON must contain no line ends. Nothing is read here.
  */
+import { space } from '../json/bytes.js'
 import type { Path } from '../topics/path.js'
 import { encodeToken, type Position } from './token.js'
 
@@ -27,7 +28,6 @@ const dataField = 'data: '
 const comma = Buffer.from(',')
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
-const space = 0x20
 
 export type Frame = ReturnType<typeof frameOf>
 

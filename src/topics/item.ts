@@ -5,13 +5,13 @@
  * nothing is parsed or serialised again, so nothing can be rounded, reordered or dropped.
  */
 import { writeText } from '../base/text.js'
+import { closeBrace } from '../json/bytes.js'
 import { JsonReader } from '../json/reader.js'
 import { quoted, writeQuoted } from '../json/strings.js'
 import type { Path } from './path.js'
 import type { TopicType } from './topic.js'
 
 const valueMember = ',"value":'
-const closingBrace = 0x7d
 const letterS = 0x73
 
 /** Bytes of member names, quotes and braces. */
@@ -44,7 +44,7 @@ export function writeItem(
     target.set(valueText, end)
     end += valueText.length
   }
-  target[end] = closingBrace
+  target[end] = closeBrace
   return end + 1
 }
 

@@ -8,10 +8,9 @@
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import { now } from '../../../base/clock.js'
 import { valueOfItem } from '../../../topics/item.js'
-import { encodeKey } from '../../../topics/key.js'
 import { type Path, parsePath } from '../../../topics/path.js'
 import { parseProperties, retainsValue } from '../../../topics/properties.js'
-import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
+import { everyTopic, type KeyRange, rangesAfter } from '../../../topics/range.js'
 import { type RemovalPolicy, tracksUpdates } from '../../../topics/removal/policy.js'
 import type { Properties, TopicType } from '../../../topics/topic.js'
 import type { PlanOf } from '../../due-removals.js'
@@ -107,7 +106,7 @@ class Checker {
       const scan = { plan: { ranges: left, matcher: undefined }, type: undefined, wanted, ahead, take, onMisplaced }
       await this.snapshot.scan(scan, this.cancellation)
       await this.#log.compareVersions()
-      left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+      left = last === undefined ? [] : rangesAfter(left, last)
     }
   }
 

@@ -5,9 +5,8 @@
 import { type Cancellation, Cancelled } from '../../../base/cancellation.js'
 import type { Plan } from '../../../selectors/plan.js'
 import { valueOfItem } from '../../../topics/item.js'
-import { encodeKey } from '../../../topics/key.js'
 import type { Path } from '../../../topics/path.js'
-import { everyTopic, type KeyRange, keyAfter, rangesFrom } from '../../../topics/range.js'
+import { everyTopic, type KeyRange, rangesAfter } from '../../../topics/range.js'
 import type { Engine, StoredTopic } from '../../engine.js'
 import { damaged, StoreError, UnreadableTopic } from '../../errors.js'
 import type { WholeTopic } from '../../topics.js'
@@ -54,7 +53,7 @@ export async function* walk(
       }
       await snapshot.scan({ plan: { ranges: left, matcher }, type: undefined, wanted, ahead, take }, cancellation)
       yield* topics
-      left = last === undefined ? [] : rangesFrom(left, keyAfter(encodeKey(last)))
+      left = last === undefined ? [] : rangesAfter(left, last)
     }
   } catch (error) {
     throw error instanceof Cancelled || error instanceof StoreError ? error : damaged(error)
