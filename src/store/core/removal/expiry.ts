@@ -8,8 +8,8 @@
  * entry is examined once more. The matches are removed first, and the policy ends afterwards: a crash in between repeats the
  * removal. Such a policy does not recur. An unfinished clause keeps waiting, and a later pass retries it.
  *
- * If the wall clock has stepped against the monotonic one, every entry is examined again, and only then is the new offset stored.
- * If the process exits in between, the next process examines all entries again.
+ * If the wall clock has stepped against the monotonic one, a sweep examines all entries that it visits, whenever they are due, and
+ * only then stores the new offset. If the process exits in between, the next process examines them again.
  */
 
 import type { Awaitable } from '../../../base/awaitable.js'
