@@ -229,6 +229,19 @@ await t.test('rows with versions in the future are trimmed like any other rows',
 const last = '(select max(version) from topicd.log)'
 const middle = '(select version from topicd.log order by version offset 3 limit 1)'
 
+await t.test('an unreadable row of the log is reported once, and readers start over after it', options, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const named: string[] = []
+  const store = await openPostgresStore(address, { onUnreadable: ({ message }) => named.push(message) })
+  t.teardown(() => store.close())
+  const before = await store.inSnapshot((log) => log.end())
+  await store.write([addAndSet('a')])
+  await execute(address, `update topicd.log set keys = substr(keys, 1, 2) where version = ${last}`)
+  for (let i = 0; i < 2; i++)
+    t.equal(await store.inSnapshot((log) => log.changesAfter<unknown>(before, 100, (changes) => changes)), 'gone')
+  t.match(named, [/^record \d+ of the log: its keys cannot be read/])
+})
+
 const damages: readonly (readonly [name: string, damage: string, finding: RegExp])[] = [
   [
     'a topic without a version',

@@ -50,6 +50,8 @@ export interface PostgresOptions {
    * once reached. Without this, the store is returned only after the engine was reached and found usable.
    */
   readonly onUnusable?: (reason: Error) => void
+  /** Called with the defect if a record of the log cannot be read; everything continues. */
+  readonly onUnreadable?: (reason: Error) => void
 }
 
 /**
@@ -57,7 +59,7 @@ export interface PostgresOptions {
  *   it cannot store every string; without `onUnusable` also if it is unreachable
  */
 export async function openPostgresStore(address: string, options: PostgresOptions = {}): Promise<TopicStore> {
-  const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable } = options
+  const { sharers = 1, fencedReads = false, changesKept = changesKeptDefault, onUnusable, onUnreadable } = options
   const connections = new Connections(address, sharers)
   const examine = (waitMs: number): Promise<Error | undefined> => problemOf(connections, fencedReads, waitMs)
   const problem = await (onUnusable === undefined
@@ -68,7 +70,7 @@ export async function openPostgresStore(address: string, options: PostgresOption
     throw problem
   }
   const contact = new FirstContact(problem, () => examine(0), onUnusable)
-  return createStore(connections, contact, fencedReads, changesKept)
+  return createStore(connections, contact, fencedReads, changesKept, onUnreadable)
 }
 
 /** Retries an unreachable engine for `waitMs`. */
@@ -116,6 +118,7 @@ function createStore(
   contact: FirstContact,
   fencedReads: boolean,
   changesKept: number,
+  onUnreadable: PostgresOptions['onUnreadable'],
 ): TopicStore {
   const read = contact.gated(connections.read)
   const write = contact.gated(connections.write)
@@ -128,6 +131,7 @@ function createStore(
   const core = createCore(
     engine,
     writingBy((request) => committer.commit(request)),
+    onUnreadable,
   )
   const now = async (): Promise<Moment> => momentOf((await read(readClock, []))[0]?.now ?? '0')
   const expiry = new Expiry(engine, leadBy(engine, committer, lease), { now, comparesClocks: false })
