@@ -9,8 +9,7 @@ export interface StoreStats {
   readonly bytes: number
   /** The time of the last complete backup, as Unix time in ms; undefined if there is no backup, or the engine creates none. */
   readonly backupMs?: number
-  /** Undefined until it has been measured. */
-  readonly log?: LogRange | undefined
+  readonly log: LogRange
 }
 
 /**
