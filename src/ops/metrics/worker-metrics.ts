@@ -105,14 +105,14 @@ export const workerTable: Table<WorkerSources> = {
     'Time when the last backup finished, in seconds since the epoch.',
     ({ stored }) => secondsOf(stored?.backupMs),
   ),
-  topicd_changes_kept: gauge('Changes in the log.', ({ stored }) => stored?.log?.changes),
+  topicd_changes_kept: gauge('Changes in the log.', ({ stored }) => stored?.log.changes),
   topicd_changes_kept_seconds: gauge(
     'Age of the oldest change in the log, in seconds.',
-    ({ stored }) => stored?.log && Math.max(0, (Date.now() - stored.log.sinceMs) / 1000),
+    ({ stored }) => stored && Math.max(0, (Date.now() - stored.log.sinceMs) / 1000),
   ),
   topicd_changes_kept_min: gauge(
     'Configured number of changes to keep in the log; older ones are removed.',
-    ({ stored, changesKeptMin }) => stored?.log && changesKeptMin,
+    ({ stored, changesKeptMin }) => stored && changesKeptMin,
   ),
 }
 
