@@ -5,8 +5,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Path } from '../../dist/topics/path.js'
 import { runCommand } from '../support/service/server.js'
 import { importFrom } from '../support/service/tool-client.js'
+import { inside } from '../support/stores/environment.js'
 
 const directory = t.testdir()
 
@@ -51,6 +53,17 @@ await t.test(
     t.equal(await exported(file), whole)
   },
 )
+
+await t.test('an export of a damaged store writes every readable topic, but no last line', async (t) => {
+  const data = fresh()
+  await imported(whole, data)
+  await inside(data, ({ specifications }) => specifications.put('a' as Path, Buffer.from('j{'), 1))
+  t.match(await runCommand(['export', '--data', data]), {
+    code: 1,
+    stdout: line('b'),
+    stderr: /"a", could not be read/,
+  })
+})
 
 await t.test('an import notices a missing line unless --allow-unfinished is given', async (t) => {
   const data = fresh()

@@ -37,7 +37,6 @@ export const exportTopics = command({
     await runTool(settings, { tool: 'export', options }, (line) => {
       text += `${line}\n`
       return text.length < chunkCharacters ? undefined : flush()
-    })
-    await flush()
+    }).finally(flush)
   },
 })

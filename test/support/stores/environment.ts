@@ -5,10 +5,10 @@ import { addLoggedKeys } from '../../../dist/store/logged-keys.js'
 import { pathOfKeyText } from '../../../dist/topics/key.js'
 
 /** Opens the environment while `work` runs. */
-export async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<T> {
+export async function inside<T>(directory: string, work: (environment: Environment) => T): Promise<Awaited<T>> {
   const environment = openEnvironment(directory)
   try {
-    return work(environment)
+    return await work(environment)
   } finally {
     await environment.root.close()
   }
