@@ -1,9 +1,10 @@
-/** `topicd check --json`: output for programs. */
+/** `topicd check --json`: output for programs. And a check with more findings than fit into the connection at once. */
 import { join } from 'node:path'
 import t from 'tap'
-import { openEnvironment } from '../../dist/store/lmdb/environment/environment.js'
 import type { Path } from '../../dist/topics/path.js'
 import { runCommand } from '../support/service/server.js'
+import { inside } from '../support/stores/environment.js'
+import { makeDirectory } from '../support/stores/store.js'
 
 t.test('check --json prints a line of JSON for each finding and one for the totals', async (t) => {
   const data = join(t.testdir(), 'db')
@@ -23,11 +24,19 @@ t.test('check --json prints a line of JSON for each finding and one for the tota
 
   t.strictSame(await runCommand(['check', '--data', data]), { code: 0, stdout: 'checked, 0 findings\n', stderr: '' })
 
-  const { root, items } = openEnvironment(data)
-  await Promise.all(['a', 'b'].map((path) => items.json.remove(path as Path)))
-  await root.close()
+  await inside(data, ({ items }) => Promise.all(['a', 'b'].map((path) => items.json.remove(path as Path))))
   const damaged = await check()
   t.equal(damaged.code, 1)
   t.match(damaged.lines, [{ finding: /"a"/ }, { finding: /"b"/ }, { checked: { records: 4, findings: 2 } }])
   t.equal(damaged.lines.length, 3)
+})
+
+t.test('a check with thousands of findings prints only the findings', async (t) => {
+  const data = join(t.testdir(), 'db')
+  const paths = Array.from({ length: 5000 }, (_, number) => `t/${number}`)
+  await makeDirectory(data, paths)
+  await inside(data, ({ items }) => Promise.all(paths.map((path) => items.json.remove(path as Path))))
+  const { code, stdout, stderr } = await runCommand(['check', '--data', data])
+  t.match({ code, stderr }, { code: 1, stderr: '' })
+  t.match(stdout, /^checked, 5000 findings$/m)
 })

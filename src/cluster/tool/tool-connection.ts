@@ -16,6 +16,8 @@ import { endLine, errorLine, readyLine } from '../control/protocol.js'
 export class ToolConnection {
   readonly #stopping = new AbortController()
   readonly input = new PassThrough()
+  /** One wait for all callers of `emit`. */
+  #draining: Promise<void> | undefined
 
   constructor(private readonly socket: Socket) {
     // The end of the input is not the end of the output.
@@ -44,7 +46,9 @@ export class ToolConnection {
     this.socket.write(lines)
     const hasRoom = this.socket.write('\n')
     this.socket.uncork()
-    if (!hasRoom) await this.#drained()
+    if (hasRoom) return
+    this.#draining ??= this.#drained().finally(() => (this.#draining = undefined))
+    await this.#draining
   }
 
   async #drained(): Promise<void> {
