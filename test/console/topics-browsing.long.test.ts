@@ -78,6 +78,9 @@ await t.test('a branch is shown as a table of its children and their values', { 
   await page.getByRole('button', { name: 'Next page' }).last().click()
   await page.getByText('51–100 of 120').first().waitFor()
   t.equal(await names.first().textContent(), 'n-50/')
+  await server.post('remove', { selector: '?many/n-(1..|[5-9].)//' })
+  await page.getByText('1–50 of 50').waitFor()
+  t.equal(await names.first().textContent(), 'n-0/', 'a page that no longer exists is replaced by the last one')
   isClean(t, server, watched)
 })
 

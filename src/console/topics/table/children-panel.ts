@@ -14,8 +14,8 @@ const pageSize = 50
 
 export class ChildrenPanel {
   readonly #filter = signal('')
-  /** The index of the first row, from 0. */
-  readonly #from = signal(0)
+  /** The index of the first row to show, from 0. */
+  readonly #wanted = signal(0)
   readonly #listing = new Task()
   readonly #turning = new Task()
   /** The selector for all topics below the path. */
@@ -52,11 +52,13 @@ export class ChildrenPanel {
     return (this.context.names.children(this.path) ?? []).filter(({ name }) => name.toLowerCase().includes(words))
   })
 
-  readonly #rows = computed(() => {
+  /** The index of the first row on the page: the last page is shown if the wanted one no longer exists. */
+  readonly #from = computed(() => {
     const last = Math.max(0, Math.ceil(this.#matching.value.length / pageSize) - 1) * pageSize
-    const from = Math.min(this.#from.value, last)
-    return this.#matching.value.slice(from, from + pageSize)
+    return Math.min(this.#wanted.value, last)
   })
+
+  readonly #rows = computed(() => this.#matching.value.slice(this.#from.value, this.#from.value + pageSize))
 
   shownPaths(): readonly string[] {
     return this.#rows.value.filter(({ type }) => type !== undefined).map(({ path }) => path)
@@ -88,7 +90,7 @@ export class ChildrenPanel {
     const filter = this.#filter.value
     const onInput = ({ target }: Event) => {
       this.#filter.value = (target as HTMLInputElement).value
-      this.#from.value = 0
+      this.#wanted.value = 0
     }
     const selector = selectorOfWords(filter, this.path)
     return html`
@@ -114,6 +116,6 @@ export class ChildrenPanel {
   async #turn(by: 1 | -1): Promise<void> {
     const from = Math.max(0, this.#from.value + by * pageSize)
     if (from + pageSize > this.#matching.value.length) await this.context.names.tree.more(this.path)
-    if (from < this.#matching.value.length) this.#from.value = from
+    if (from < this.#matching.value.length) this.#wanted.value = from
   }
 }
