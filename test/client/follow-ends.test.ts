@@ -1,4 +1,4 @@
-/** The end of a follow, for any reason: `ready` is settled, and no listener stays on the caller's signal. */
+/** The end of a follow, for any reason: `ready` is settled, and no listener or timer is left. */
 import { getEventListeners, once } from 'node:events'
 import t from 'tap'
 import { connect } from '../../dist/client/index.js'
@@ -39,4 +39,14 @@ t.test('follow() leaves no listener on its signal', async (t) => {
   t.equal(listeners(), 0, 'after close')
   await once(topics.follow('refused', { signal }), 'error')
   await until('no listener after a rejection', async () => listeners() === 0 || undefined)
+})
+
+t.test('a closed tree leaves no timer', async (t) => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
+  const stub = await startStub(t, () => ({ status: 503, headers: { 'retry-after': '77' }, text: '{}' }))
+  const before = timers()
+  const tree = connect(stub.url, { key: 'k' }).followTree()
+  await t.rejects(tree.ready)
+  tree.close()
+  await until('no timer', async () => timers() <= before || undefined)
 })

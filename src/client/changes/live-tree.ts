@@ -212,7 +212,8 @@ export class LiveTree extends TypedTarget<TreeEvents> {
       const isRefused = failure instanceof TopicdError && failure.status < 429
       if (isRefused) return void this.#levels.delete(path)
       const retrySeconds = failure instanceof TopicdError ? (failure.retryAfterSeconds ?? 0) : 0
-      if (failure !== undefined) await wait(Math.max(questionMs, retrySeconds * 1000), undefined)
+      if (failure !== undefined)
+        await wait(Math.max(questionMs, retrySeconds * 1000), this.controller.signal).catch(() => {})
       failure = await this.#list(path, level, undefined).then(
         () => undefined,
         (error: unknown) => error,
