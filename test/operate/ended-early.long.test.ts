@@ -3,11 +3,13 @@
  * although damage causes the same signals.
  */
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
+import type { Config } from '../../dist/settings/config.js'
 import { overwriteModule, patchedProgram } from '../support/faults/patched.js'
 import { runCommand, startServer } from '../support/service/server.js'
 import { startCommand } from '../support/service/tool-client.js'
+import { spin } from '../support/stores/store.js'
 
 const directory = t.testdir()
 
@@ -41,4 +43,20 @@ t.test('the service logs that a process died before it did anything, and the com
   t.match(reloaded.stderr, said)
   t.match(server.output, said, 'the log has the reason')
   t.notMatch(server.output, 'damaged')
+})
+
+t.test('the end of a process that died before it got its work is reported', async (t) => {
+  overwriteModule(
+    program,
+    'cluster/tool/tool-process.js',
+    "process.send('loaded')\nprocess.kill(process.pid, 'SIGKILL')\n",
+  )
+  const module = join(dirname(program), 'commands/store/standalone-tool.js')
+  const { runAlone } = (await import(module)) as typeof import('../../dist/commands/store/standalone-tool.js')
+  const work = { kind: 'tool', work: { tool: 'check', options: {} } } as const
+  const { whyEnded, close } = runAlone({ data: directory } as Config, undefined, work)
+  // The process is dead when its message is read.
+  spin(1000)
+  t.match(await whyEnded(), { message: 'the process doing the work died unexpectedly (SIGKILL)' })
+  await close()
 })

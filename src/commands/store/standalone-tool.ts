@@ -38,7 +38,8 @@ const closeMsMax = 15_000
 
 function endOf(child: ChildProcess): Promise<Exit & { readonly error?: Error }> {
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ error }))
+    // Without a process id, no exit event follows. Otherwise a message could not be delivered, and the exit gives the reason.
+    child.on('error', (error) => child.pid === undefined && resolve({ error }))
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
 }
