@@ -89,7 +89,7 @@ class Move {
     try {
       if (this.io.signal.aborted) throw this.io.signal.reason
       const { removes, overwrites } = this.options
-      this.counts.topics += await (removes || overwrites ? this.#replace(operations) : this.#create(operations))
+      await (removes || overwrites ? this.#replace(operations) : this.#create(operations))
       this.#report(removes ? 'renaming' : 'copying', this.counts.topics, this.#total)
     } catch (error) {
       this.#error ??= error as Error
@@ -98,31 +98,36 @@ class Move {
     return operations.map(() => 'updated')
   }
 
-  /** Topics that already exist after an interruption stay unchanged. @returns the number of topics that now exist */
-  async #create(operations: readonly WriteOperation[]): Promise<number> {
+  /** Topics that already exist after an interruption stay unchanged. Counts the topics that now exist, also before it throws. */
+  async #create(operations: readonly WriteOperation[]): Promise<void> {
     const guarded = operations.map((operation) => ({ ...operation, constraint: noTopic }))
     const results = await this.store.write(guarded, false)
+    let taken: WriteOperation | undefined
     for (const [index, operation] of operations.entries()) {
       const result = 'refusal' in results ? results.refusal : results[index]
-      if (result !== 'created' && !(await this.#isThere(operation))) throw occupied(operation)
+      if (result === 'created' || (await this.#isThere(operation))) this.counts.topics++
+      else taken ??= operation
     }
-    return operations.length
+    if (taken !== undefined) throw occupied(taken)
   }
 
-  /** Skips topics whose old topic changed after it was read. @returns the number of topics written */
-  async #replace(operations: readonly WriteOperation[]): Promise<number> {
+  /** Skips topics whose old topic changed after it was read. Counts the topics that were written, also before it throws. */
+  async #replace(operations: readonly WriteOperation[]): Promise<void> {
     const steps = operations.map((operation) => this.#stepsOf(operation))
     const result = await this.store.write(steps.flat())
-    if (!('refusal' in result)) return operations.length
+    if (!('refusal' in result)) {
+      this.counts.topics += operations.length
+      return
+    }
     // Separately, because any number of them may be rejected.
     const results = await Promise.all(steps.map((own) => this.store.write(own)))
-    let replaced = 0
+    let taken: WriteOperation | undefined
     for (const [index, own] of results.entries()) {
-      if (!('refusal' in own)) replaced++
+      if (!('refusal' in own)) this.counts.topics++
       else if (this.options.removes && own.index === (steps[index]?.length ?? 0) - 1) this.counts.changed++
-      else throw occupied(operations[index] as WriteOperation)
+      else taken ??= operations[index]
     }
-    return replaced
+    if (taken !== undefined) throw occupied(taken)
   }
 
   /** The operations of one commit: remove an existing topic, create the new one and, in a rename, remove the old one. */

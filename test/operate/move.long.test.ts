@@ -62,7 +62,7 @@ t.test('no topic is overwritten without --overwrite, and a copy skips topics tha
   t.equal(code, 1)
   t.match(
     stderr,
-    /^topicd: another topic already exists at "b\/2"; to replace it, use --overwrite; 0 of 2 topics are done$/m,
+    /^topicd: another topic already exists at "b\/2"; to replace it, use --overwrite; 1 of 2 topics are done$/m,
   )
   t.equal(await topicsOf(data), before)
   t.match(await runCommand(['rename', 'a', 'b', '--data', data]), {
