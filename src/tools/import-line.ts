@@ -50,9 +50,8 @@ interface ImportedEnd {
 
 export type ImportLine = ImportedTopic | ImportedKey | ImportedEnd
 
-/** @param bytes of a line, without its line feed @throws WrongLine if the line is invalid */
-export function parseImportLine(bytes: Uint8Array): ImportLine {
-  const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+/** @param line without its line feed @throws WrongLine if the line is invalid */
+export function parseImportLine(line: Buffer): ImportLine {
   if (isEndLine(line)) return parseEnd(line)
   return keyPrefix.equals(line.subarray(0, keyPrefix.length)) ? parseKey(line) : parseTopic(line)
 }

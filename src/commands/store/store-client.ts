@@ -146,9 +146,7 @@ export async function converse(
 /** Yields complete lines until the connection closes, for any reason. */
 async function* linesOf(stream: Socket): AsyncGenerator<string> {
   try {
-    for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) {
-      yield Buffer.from(line.buffer, line.byteOffset, line.length).toString()
-    }
+    for await (const line of splitLines(stream, importLineBytesMax, 'dropped')) yield line.toString()
   } catch {
     // After a broken connection, the last line is missing; `converse` reports that.
   }
