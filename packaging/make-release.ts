@@ -3,10 +3,11 @@
  * It stops at the first problem. Nothing is committed until every test has passed; if the packages cannot be built, the
  * commit is undone. Nothing is published.
  *
- *     checks → all tests → version, change log, the release's store → commit → packages, checksums → tag
+ *     checks → all tests → version, documents, change log, the release's store → commit → packages, checksums → tag
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { documents, withVersion } from './documents.js'
 import { contact, isOlder, noContact, repositoryVersion, restartBefore } from './release.js'
 import { keepReleaseStore } from './release-store.js'
 import { root, run, runVisibly } from './run.js'
@@ -30,10 +31,14 @@ runVisibly('npm', ['run', 'test:all'])
 runVisibly('npm', ['run', 'test:coverage'])
 
 run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'], root)
+for (const document of documents) {
+  const file = join(root, document)
+  writeFileSync(file, withVersion(readFileSync(file, 'utf8'), version))
+}
 const today = new Date().toISOString().slice(0, 10)
 writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n## ${version} (${today})\n`))
 const store = keepReleaseStore(version)
-run('git', ['add', 'package.json', 'package-lock.json', changesFile, ...store], root)
+run('git', ['add', 'package.json', 'package-lock.json', ...documents, changesFile, ...store], root)
 run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
 // After the commit: the files in the packages get its date, so that the packages can be rebuilt from the tag.
 try {

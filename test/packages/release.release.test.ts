@@ -110,6 +110,7 @@ await t.test('a release is committed, tagged and packaged', async (t) => {
   t.equal(git('status', '--porcelain'), '', 'everything is committed')
   t.equal(git('describe'), `v${next}`)
   t.match(git('show', 'HEAD:package.json'), `"version": "${next}"`)
+  t.match(git('show', 'HEAD:docs/install.md'), `topicd_${next}_amd64.deb`)
   t.match(git('show', 'HEAD:CHANGELOG.md'), new RegExp(`## Unreleased\n\n## ${next} \\(\\d{4}-\\d\\d-\\d\\d\\)\n`))
   t.match(git('show', '--stat', 'HEAD'), `test/releases/${next}.mdb.gz`)
   t.ok(existsSync(join(clone, `packages/topicd_${next}_amd64.deb`)) || process.arch !== 'x64')
