@@ -98,20 +98,17 @@ await overStores(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'w' }), item('w', inner), 'the value is stored as sent')
   })
 
-  await t.test(
-    'a fault in an operation is reported with the index of the operation, and nothing is changed',
-    async (t) => {
-      await post('addAndSet', { path: 'f', value: 1 })
-      const fine = ['{"op":"set","path":"f","value":2}', '{"op":"add","path":"f/new"}']
-      for (const [operation, code, ...mentions] of faults) {
-        const expectation = operation.slice(0, 80)
-        refusesOperation(t, await batch(...fine, operation, 'null'), 400, code, 2, expectation, ...mentions)
-        refusesOperation(t, await batch(operation), 400, code, 0, `${expectation}, alone`)
-      }
-      gives(t, await post('fetch', { path: 'f' }), item('f', '1'), 'nothing was set')
-      refuses(t, await post('fetch', { path: 'f/new' }), 400, 'no_such_topic', 'nothing was added')
-    },
-  )
+  await t.test('an operation with a fault is reported with its index, and nothing is changed', async (t) => {
+    await post('addAndSet', { path: 'f', value: 1 })
+    const fine = ['{"op":"set","path":"f","value":2}', '{"op":"add","path":"f/new"}']
+    for (const [operation, code, ...mentions] of faults) {
+      const expectation = operation.slice(0, 80)
+      refusesOperation(t, await batch(...fine, operation, 'null'), 400, code, 2, expectation, ...mentions)
+      refusesOperation(t, await batch(operation), 400, code, 0, `${expectation}, alone`)
+    }
+    gives(t, await post('fetch', { path: 'f' }), item('f', '1'), 'nothing was set')
+    refuses(t, await post('fetch', { path: 'f/new' }), 400, 'no_such_topic', 'nothing was added')
+  })
 
   await t.test('a fault in the batch itself is reported without an index', async (t) => {
     const remove = '{"op":"remove","path":"f"}'
@@ -144,50 +141,30 @@ await overStores(t, async (t, { post }) => {
     gives(t, await post('fetch', { path: 'f' }), item('f', '1'), 'nothing was removed')
   })
 
-  await t.test(
-    `operations and constraints accept values nested ${valueLevelsMax} levels deep, but no deeper values`,
-    async (t) => {
-      const levels = `nested more than ${valueLevelsMax} levels deep`
-      for (const make of [arrays, objects]) {
-        const [value, beyond] = [make(valueLevelsMax), make(valueLevelsMax + 1)]
-        const expectation = make.name
-        await post('remove', { path: 'deep' })
-        const created = await batch(`{"op":"addAndSet","path":"deep","value":${value}}`)
-        gives(t, created, '{"results":[{"path":"deep","created":true}]}', `${expectation} in an operation`)
-        const set = `{"path":"deep","value":${value},"constraint":{"value":${value}}}`
-        gives(t, await post('set', set), '{"path":"deep"}', `${expectation} in a constraint`)
-        gives(t, await batch(`{"op":"set",${set.slice(1)}`), '{"results":[{"path":"deep"}]}', `${expectation} in both`)
-        const tooDeep = `{"op":"set","path":"deep","value":${beyond}}`
-        refusesOperation(t, await batch(tooDeep), 400, 'invalid_parameter', 0, `${expectation} + 1`, '"value"', levels)
-        const constrained = `{"path":"deep","value":1,"constraint":{"value":${beyond}}}`
-        refuses(
-          t,
-          await post('set', constrained),
-          400,
-          'invalid_parameter',
-          `${expectation} + 1`,
-          '"constraint"',
-          levels,
-        )
-        const operation = `{"op":"set",${constrained.slice(1)}`
-        const refused = await batch('{"op":"remove","path":"deep"}', operation)
-        refusesOperation(
-          t,
-          refused,
-          400,
-          'invalid_parameter',
-          1,
-          `${expectation} + 1 in a batch`,
-          '"constraint"',
-          levels,
-        )
-        gives(t, await post('fetch', { path: 'deep' }), item('deep', value), `${expectation}: nothing else was changed`)
-      }
-      const brackets = 2 ** 20 - 100
-      const open = await post('batch', `{"operations":[{"op":"set","path":"a","value":${'['.repeat(brackets)}`)
-      refuses(t, open, 400, 'invalid_parameter', 'a body full of brackets', '"operations"', levels)
-      const elements = await post('batch', `{"operations":${'['.repeat(brackets)}`)
-      refuses(t, elements, 400, 'invalid_parameter', 'arrays in place of operations', '"operations"', levels)
-    },
-  )
+  await t.test(`operations and constraints accept values of ${valueLevelsMax} levels, but not of more`, async (t) => {
+    const levels = `nested more than ${valueLevelsMax} levels deep`
+    for (const make of [arrays, objects]) {
+      const [value, beyond] = [make(valueLevelsMax), make(valueLevelsMax + 1)]
+      const expectation = make.name
+      await post('remove', { path: 'deep' })
+      const created = await batch(`{"op":"addAndSet","path":"deep","value":${value}}`)
+      gives(t, created, '{"results":[{"path":"deep","created":true}]}', `${expectation} in an operation`)
+      const set = `{"path":"deep","value":${value},"constraint":{"value":${value}}}`
+      gives(t, await post('set', set), '{"path":"deep"}', `${expectation} in a constraint`)
+      gives(t, await batch(`{"op":"set",${set.slice(1)}`), '{"results":[{"path":"deep"}]}', `${expectation} in both`)
+      const tooDeep = `{"op":"set","path":"deep","value":${beyond}}`
+      refusesOperation(t, await batch(tooDeep), 400, 'invalid_parameter', 0, `${expectation} + 1`, '"value"', levels)
+      const constrained = `{"path":"deep","value":1,"constraint":{"value":${beyond}}}`
+      refuses(t, await post('set', constrained), 400, 'invalid_parameter', `${expectation} + 1`, '"constraint"', levels)
+      const operation = `{"op":"set",${constrained.slice(1)}`
+      const refused = await batch('{"op":"remove","path":"deep"}', operation)
+      refusesOperation(t, refused, 400, 'invalid_parameter', 1, `${expectation} + 1 in a batch`, '"constraint"', levels)
+      gives(t, await post('fetch', { path: 'deep' }), item('deep', value), `${expectation}: nothing else was changed`)
+    }
+    const brackets = 2 ** 20 - 100
+    const open = await post('batch', `{"operations":[{"op":"set","path":"a","value":${'['.repeat(brackets)}`)
+    refuses(t, open, 400, 'invalid_parameter', 'a body full of brackets', '"operations"', levels)
+    const elements = await post('batch', `{"operations":${'['.repeat(brackets)}`)
+    refuses(t, elements, 400, 'invalid_parameter', 'arrays in place of operations', '"operations"', levels)
+  })
 })

@@ -16,61 +16,55 @@ await overStores(t, async (t, server) => {
   const page = (body: object, token?: string) => changesPage(client, body, token)
   for (const [path, value] of Object.entries({ a: 1, 'a/b': 2, 'a/b/c': 3, b: 4, 'b/a': 5 })) await set(path, value)
 
-  await t.test(
-    'a request without `since` gets the current state in tree order, and later requests get changes',
-    async (t) => {
-      const first = await page({ selector: '*a//' })
-      t.strictSame(first.results, [
-        { path: 'a', type: 'json', value: 1 },
-        { path: 'a/b', type: 'json', value: 2 },
-        { path: 'a/b/c', type: 'json', value: 3 },
-      ])
-      t.equal(first.has_more, false, 'a state of one page is complete')
-      await set('a/b', 20)
-      await set('b', 40)
-      await post('remove', { path: 'a/b/c' })
-      const second = await page({ selector: '*a//', since: first.next })
-      t.strictSame(
-        [...second.results].sort((x, y) => (x.path < y.path ? -1 : 1)),
-        [
-          { path: 'a/b', type: 'json', value: 20 },
-          { path: 'a/b/c', removed: true },
-        ],
-      )
-      t.equal(second.has_more, false)
-      const third = await page({ selector: '*a//', since: second.next })
-      t.strictSame(third, { has_more: false, results: [], next: third.next }, 'nothing has changed since')
-      t.match(
-        (await page({ selector: '*b//', since: first.next })).results,
-        [{ path: 'b', value: 40 }],
-        'another selector',
-      )
-    },
-  )
+  await t.test('a request without `since` gets the state in tree order, and later requests get changes', async (t) => {
+    const first = await page({ selector: '*a//' })
+    t.strictSame(first.results, [
+      { path: 'a', type: 'json', value: 1 },
+      { path: 'a/b', type: 'json', value: 2 },
+      { path: 'a/b/c', type: 'json', value: 3 },
+    ])
+    t.equal(first.has_more, false, 'a state of one page is complete')
+    await set('a/b', 20)
+    await set('b', 40)
+    await post('remove', { path: 'a/b/c' })
+    const second = await page({ selector: '*a//', since: first.next })
+    t.strictSame(
+      [...second.results].sort((x, y) => (x.path < y.path ? -1 : 1)),
+      [
+        { path: 'a/b', type: 'json', value: 20 },
+        { path: 'a/b/c', removed: true },
+      ],
+    )
+    t.equal(second.has_more, false)
+    const third = await page({ selector: '*a//', since: second.next })
+    t.strictSame(third, { has_more: false, results: [], next: third.next }, 'nothing has changed since')
+    t.match(
+      (await page({ selector: '*b//', since: first.next })).results,
+      [{ path: 'b', value: 40 }],
+      'another selector',
+    )
+  })
 
-  await t.test(
-    'a walk resumes at its token, and changes to topics that it already returned are on a later page',
-    async (t) => {
-      for (let i = 0; i < 7; i++) await set(`walk/${i}`, i)
-      const first = await page({ selector: '?walk/', size: 3 })
-      t.strictSame([first.has_more, first.results.map(({ path }) => path)], [true, ['walk/0', 'walk/1', 'walk/2']])
-      await set('walk/0', 'changed')
-      await post('remove', { path: 'walk/6' })
-      const second = await page({ selector: '?walk/', size: 3, since: first.next })
-      t.strictSame(
-        second.results.map(({ path }) => path),
-        ['walk/3', 'walk/4', 'walk/5'],
-      )
-      const third = await page({ selector: '?walk/', size: 3, since: second.next })
-      t.strictSame([third.has_more, third.results], [false, third.results])
-      t.strictSame(third.results.find(({ path }) => path === 'walk/0')?.value, 'changed')
-      refuses(t, await post('changes', { selector: '?walk//', since: first.next }), 400, 'invalid_parameter', 'since')
-      const other = { selector: '?walk/', type: 'any', since: first.next }
-      refuses(t, await post('changes', other), 400, 'invalid_parameter', 'since')
-      const fold = await catchUp(client, { selector: '?walk/', size: 2 })
-      t.strictSame([...fold.topics.keys()].sort(), ['walk/0', 'walk/1', 'walk/2', 'walk/3', 'walk/4', 'walk/5'])
-    },
-  )
+  await t.test('a walk resumes at its token, and changes to topics already returned are on a later page', async (t) => {
+    for (let i = 0; i < 7; i++) await set(`walk/${i}`, i)
+    const first = await page({ selector: '?walk/', size: 3 })
+    t.strictSame([first.has_more, first.results.map(({ path }) => path)], [true, ['walk/0', 'walk/1', 'walk/2']])
+    await set('walk/0', 'changed')
+    await post('remove', { path: 'walk/6' })
+    const second = await page({ selector: '?walk/', size: 3, since: first.next })
+    t.strictSame(
+      second.results.map(({ path }) => path),
+      ['walk/3', 'walk/4', 'walk/5'],
+    )
+    const third = await page({ selector: '?walk/', size: 3, since: second.next })
+    t.strictSame([third.has_more, third.results], [false, third.results])
+    t.strictSame(third.results.find(({ path }) => path === 'walk/0')?.value, 'changed')
+    refuses(t, await post('changes', { selector: '?walk//', since: first.next }), 400, 'invalid_parameter', 'since')
+    const other = { selector: '?walk/', type: 'any', since: first.next }
+    refuses(t, await post('changes', other), 400, 'invalid_parameter', 'since')
+    const fold = await catchUp(client, { selector: '?walk/', size: 2 })
+    t.strictSame([...fold.topics.keys()].sort(), ['walk/0', 'walk/1', 'walk/2', 'walk/3', 'walk/4', 'walk/5'])
+  })
 
   await t.test('a page contains each topic once and at most `size` topics', async (t) => {
     const { next } = await page({ selector: '?many/', since: 'now' })
@@ -116,24 +110,21 @@ await overStores(t, async (t, server) => {
     t.match(any.text, '{"path":"form/j","type":"string"}')
   })
 
-  await t.test(
-    'a request with `wait` returns at the first change, or returns an empty page when the time is up',
-    async (t) => {
-      const { next } = await page({ path: 'a', since: 'now' })
-      const waiting = page({ path: 'a', since: next, wait: 50 })
-      await set('b', 'not of interest')
-      await set('a', 'of interest')
-      t.strictSame((await waiting).results, [{ path: 'a', type: 'json', value: 'of interest' }])
-      t.strictSame((await page({ path: 'a', since: next, wait: 50 })).results.length, 1, 'an immediate response')
-      const empty = await page({ path: 'a', since: 'now', wait: 1 })
-      t.strictSame([empty.has_more, empty.results], [false, []])
-      await set('a', 'later')
-      t.strictSame((await page({ path: 'a', since: empty.next })).results.length, 1)
-      const removal = page({ selector: '?a/', since: empty.next, wait: 50, size: 1 })
-      await post('remove', { selector: '?a/' })
-      t.match((await removal).results, [{ removed: true }])
-    },
-  )
+  await t.test('a poll returns at the first change, or returns an empty page when its time is up', async (t) => {
+    const { next } = await page({ path: 'a', since: 'now' })
+    const waiting = page({ path: 'a', since: next, wait: 50 })
+    await set('b', 'not of interest')
+    await set('a', 'of interest')
+    t.strictSame((await waiting).results, [{ path: 'a', type: 'json', value: 'of interest' }])
+    t.strictSame((await page({ path: 'a', since: next, wait: 50 })).results.length, 1, 'an immediate response')
+    const empty = await page({ path: 'a', since: 'now', wait: 1 })
+    t.strictSame([empty.has_more, empty.results], [false, []])
+    await set('a', 'later')
+    t.strictSame((await page({ path: 'a', since: empty.next })).results.length, 1)
+    const removal = page({ selector: '?a/', since: empty.next, wait: 50, size: 1 })
+    await post('remove', { selector: '?a/' })
+    t.match((await removal).results, [{ removed: true }])
+  })
 
   await t.test('every poll that waits for a topic returns the change to the topic', async (t) => {
     const { next } = await page({ selector: '*all//', since: 'now' })

@@ -84,24 +84,21 @@ await overStores(t, async (t, server) => {
     }
   })
 
-  await t.test(
-    'a topic removed and set concurrently exists afterwards if and only if addAndSet ran last',
-    async (t) => {
-      for (let round = 0; round < rounds; round++) {
-        const path = `both/${round}`
-        await post('addAndSet', { path, value: 0 })
-        const [removal, creation] = await Promise.all([
-          first(clients).post('remove', { path }),
-          at(clients, 1).post('addAndSet', { path, value: 1 }),
-        ])
-        t.equal(removal.text, '{"removed":1}', `round ${round}: removed`)
-        const exists = (await post('fetch', { path })).status === 200
-        t.equal(
-          exists,
-          creation.text.includes('"created":true'),
-          `round ${round}: the topic exists if and only if it was created after the remove`,
-        )
-      }
-    },
-  )
+  await t.test('a topic removed and set concurrently then exists if and only if addAndSet ran last', async (t) => {
+    for (let round = 0; round < rounds; round++) {
+      const path = `both/${round}`
+      await post('addAndSet', { path, value: 0 })
+      const [removal, creation] = await Promise.all([
+        first(clients).post('remove', { path }),
+        at(clients, 1).post('addAndSet', { path, value: 1 }),
+      ])
+      t.equal(removal.text, '{"removed":1}', `round ${round}: removed`)
+      const exists = (await post('fetch', { path })).status === 200
+      t.equal(
+        exists,
+        creation.text.includes('"created":true'),
+        `round ${round}: the topic exists if and only if it was created after the remove`,
+      )
+    }
+  })
 })

@@ -65,32 +65,29 @@ await t.test("the console's routes return 503 if the primary runs an earlier ver
   t.equal((await get(`${server.url}/console/overview`, token)).status, 503)
 })
 
-await t.test(
-  'a key can read its own limits and, if it may fetch every topic, the overview of the service',
-  async (t) => {
-    const server = await startServer(t, { workers: 2, dataDir: join(directory, 'overview') })
-    const read = async (route: string, token = server.token) => {
-      const answer = await get(`${server.url}/console/${route}`, token)
-      return { status: answer.status, body: (await answer.json()) as object }
-    }
-    for (const limits of [{ allow: ['set', 'admin'] }, { under: ['a'] }] as const)
-      t.match(await read('overview', await server.addKey(Object.keys(limits).join(), limits)), { status: 403 })
-    await server.post('addAndSet', { path: 'a', value: 1 })
-    const shown = {
-      version: /^\d/,
-      started: /Z$/,
-      ready: true,
-      problems: [],
-      topics: 1,
-      streams: 0,
-      connections: Number,
-    }
-    t.match(await read('overview'), { status: 200, body: shown })
+await t.test('a key can read its limits and, if it may fetch every topic, the overview of the service', async (t) => {
+  const server = await startServer(t, { workers: 2, dataDir: join(directory, 'overview') })
+  const read = async (route: string, token = server.token) => {
+    const answer = await get(`${server.url}/console/${route}`, token)
+    return { status: answer.status, body: (await answer.json()) as object }
+  }
+  for (const limits of [{ allow: ['set', 'admin'] }, { under: ['a'] }] as const)
+    t.match(await read('overview', await server.addKey(Object.keys(limits).join(), limits)), { status: 403 })
+  await server.post('addAndSet', { path: 'a', value: 1 })
+  const shown = {
+    version: /^\d/,
+    started: /Z$/,
+    ready: true,
+    problems: [],
+    topics: 1,
+    streams: 0,
+    connections: Number,
+  }
+  t.match(await read('overview'), { status: 200, body: shown })
 
-    const expiresMs = Date.now() + 86_400_000
-    const brief = await server.addKey('brief', { allow: ['fetch', 'admin'], expiresMs })
-    const known = { allow: ['fetch', 'admin'], expires: new Date(expiresMs).toISOString() }
-    t.match((await read('key', brief)).body, known)
-    t.notOk('expires' in (await read('key')).body)
-  },
-)
+  const expiresMs = Date.now() + 86_400_000
+  const brief = await server.addKey('brief', { allow: ['fetch', 'admin'], expiresMs })
+  const known = { allow: ['fetch', 'admin'], expires: new Date(expiresMs).toISOString() }
+  t.match((await read('key', brief)).body, known)
+  t.notOk('expires' in (await read('key')).body)
+})

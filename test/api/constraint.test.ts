@@ -131,67 +131,64 @@ await overStores(t, async (t, server) => {
     }),
   ])
 
-  await t.test(
-    "a version constraint is satisfied only by the version of the topic's last change, which a fetch shows",
-    async (t) => {
-      const versionOf = async (path: string): Promise<number> => {
-        const { text } = await post('fetch', { path, type: 'any', with_version: true })
-        return (JSON.parse(text) as { version: number }).version
-      }
-      const said = 'there is no topic with that version; nothing was changed'
-      const unsatisfied = (answer: Answer, expectation: string) =>
-        refuses(t, answer, 409, 'unsatisfied_constraint', expectation, said)
-      for (const properties of [{}, { DONT_RETAIN_VALUE: 'true' }, { REMOVAL: 'when no updates for 1d' }]) {
-        await post('remove', { path: 'n' })
-        for (const version of [0, 1, Number.MAX_SAFE_INTEGER]) {
-          for (const { route, members } of requests) {
-            const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
-            unsatisfied(await post(route, body), `${route} ${members} without a topic`)
-          }
+  await t.test('a version constraint is met only by the version of the last change, which a fetch shows', async (t) => {
+    const versionOf = async (path: string): Promise<number> => {
+      const { text } = await post('fetch', { path, type: 'any', with_version: true })
+      return (JSON.parse(text) as { version: number }).version
+    }
+    const said = 'there is no topic with that version; nothing was changed'
+    const unsatisfied = (answer: Answer, expectation: string) =>
+      refuses(t, answer, 409, 'unsatisfied_constraint', expectation, said)
+    for (const properties of [{}, { DONT_RETAIN_VALUE: 'true' }, { REMOVAL: 'when no updates for 1d' }]) {
+      await post('remove', { path: 'n' })
+      for (const version of [0, 1, Number.MAX_SAFE_INTEGER]) {
+        for (const { route, members } of requests) {
+          const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
+          unsatisfied(await post(route, body), `${route} ${members} without a topic`)
         }
-        await post('add', { path: 'n', properties })
-        const created = await versionOf('n')
-        gives(t, await post('set', { path: 'n', value: 1, constraint: { version: created } }), '{"path":"n"}', 'set')
-        unsatisfied(await post('set', { path: 'n', value: 2, constraint: { version: created } }), 'set again')
-        const set = await versionOf('n')
-        t.ok(set > created, 'a change has a greater version')
-        for (const version of [set - 1, set + 1]) {
-          for (const { route, members } of requests) {
-            const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
-            unsatisfied(await post(route, body), `${route} ${members} with a version next to it`)
-          }
-        }
-        const constraint = { version: set }
-        const added = await post('add', { path: 'n', constraint })
-        gives(t, added, '{"path":"n","created":false}', 'an add that changes nothing')
-        t.equal(await versionOf('n'), set, 'the add leaves the version')
-        gives(t, await post('remove', { path: 'n', constraint, dry_run: true }), '{"removed":1}', 'a dry run')
-        const batch = (...operations: readonly object[]) => post('batch', { operations })
-        const twice = await batch(
-          { op: 'addAndSet', path: 'n', value: 3, constraint },
-          { op: 'set', path: 'n', value: 4, constraint },
-        )
-        refusesOperation(t, twice, 409, 'unsatisfied_constraint', 1, 'changed by the same batch', 'that version')
-        const recreated = await batch(
-          { op: 'remove', path: 'n' },
-          { op: 'add', path: 'n' },
-          { op: 'remove', path: 'n', constraint },
-        )
-        refusesOperation(t, recreated, 409, 'unsatisfied_constraint', 2, 'created by the same batch', 'that version')
-        t.equal(await versionOf('n'), set, 'nothing was changed')
-        const updated = await batch(
-          { op: 'add', path: 'n', constraint },
-          { op: 'addAndSet', path: 'n', value: 5, constraint },
-        )
-        gives(t, updated, '{"results":[{"path":"n","created":false},{"path":"n","created":false}]}', 'in a batch')
-        unsatisfied(await post('remove', { path: 'n', constraint }), 'after the batch')
-        const last = { version: await versionOf('n') }
-        gives(t, await post('remove', { path: 'n', constraint: last }), '{"removed":1}', 'removed')
-        await post('addAndSet', { path: 'n', value: 5, properties })
-        unsatisfied(await post('remove', { path: 'n', constraint: last }), 're-created')
       }
-    },
-  )
+      await post('add', { path: 'n', properties })
+      const created = await versionOf('n')
+      gives(t, await post('set', { path: 'n', value: 1, constraint: { version: created } }), '{"path":"n"}', 'set')
+      unsatisfied(await post('set', { path: 'n', value: 2, constraint: { version: created } }), 'set again')
+      const set = await versionOf('n')
+      t.ok(set > created, 'a change has a greater version')
+      for (const version of [set - 1, set + 1]) {
+        for (const { route, members } of requests) {
+          const body = `{"path":"n","constraint":{"version":${version}}${members && `,${members}`}}`
+          unsatisfied(await post(route, body), `${route} ${members} with a version next to it`)
+        }
+      }
+      const constraint = { version: set }
+      const added = await post('add', { path: 'n', constraint })
+      gives(t, added, '{"path":"n","created":false}', 'an add that changes nothing')
+      t.equal(await versionOf('n'), set, 'the add leaves the version')
+      gives(t, await post('remove', { path: 'n', constraint, dry_run: true }), '{"removed":1}', 'a dry run')
+      const batch = (...operations: readonly object[]) => post('batch', { operations })
+      const twice = await batch(
+        { op: 'addAndSet', path: 'n', value: 3, constraint },
+        { op: 'set', path: 'n', value: 4, constraint },
+      )
+      refusesOperation(t, twice, 409, 'unsatisfied_constraint', 1, 'changed by the same batch', 'that version')
+      const recreated = await batch(
+        { op: 'remove', path: 'n' },
+        { op: 'add', path: 'n' },
+        { op: 'remove', path: 'n', constraint },
+      )
+      refusesOperation(t, recreated, 409, 'unsatisfied_constraint', 2, 'created by the same batch', 'that version')
+      t.equal(await versionOf('n'), set, 'nothing was changed')
+      const updated = await batch(
+        { op: 'add', path: 'n', constraint },
+        { op: 'addAndSet', path: 'n', value: 5, constraint },
+      )
+      gives(t, updated, '{"results":[{"path":"n","created":false},{"path":"n","created":false}]}', 'in a batch')
+      unsatisfied(await post('remove', { path: 'n', constraint }), 'after the batch')
+      const last = { version: await versionOf('n') }
+      gives(t, await post('remove', { path: 'n', constraint: last }), '{"removed":1}', 'removed')
+      await post('addAndSet', { path: 'n', value: 5, properties })
+      unsatisfied(await post('remove', { path: 'n', constraint: last }), 're-created')
+    }
+  })
 
   await t.test('exactly one of many writes with the same version constraint succeeds', async (t) => {
     await post('addAndSet', { path: 'n/once', value: 0 })

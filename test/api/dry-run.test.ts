@@ -20,31 +20,28 @@ await overStores(t, async (t, server) => {
   await post('add', { path: 'a/e' })
   const before = await state()
 
-  await t.test(
-    'a dry run returns the number of topics that the removal would remove, and changes nothing',
-    async (t) => {
-      const tries: readonly (readonly [target: object, removed: number])[] = [
-        [{ path: 'a' }, 1],
-        [{ path: '/a/b/' }, 1],
-        [{ path: 'a/s' }, 1],
-        [{ path: 'a/e' }, 1],
-        [{ path: 'b' }, 0],
-        [{ path: 'none' }, 0],
-        [{ selector: '*a//' }, 6],
-        [{ selector: '?a/' }, 5],
-        [{ selector: '>a/s' }, 1],
-        [{ selector: '#>a////>b/a////?a./' }, 2],
-        [{ selector: '*none//' }, 0],
-        [{ selector: '*.*' }, 9],
-      ]
-      for (const [target, removed] of tries) {
-        const expectation = JSON.stringify(target)
-        gives(t, await post('remove', { ...target, dry_run: true }), `{"removed":${removed}}`, expectation)
-        t.equal(await state(), before, `${expectation}: nothing has changed`)
-      }
-      gives(t, await post('remove', { path: 'none', dry_run: false }), '{"removed":0}', 'false is the default')
-    },
-  )
+  await t.test('a dry run returns the number of topics that a removal would remove, and changes nothing', async (t) => {
+    const tries: readonly (readonly [target: object, removed: number])[] = [
+      [{ path: 'a' }, 1],
+      [{ path: '/a/b/' }, 1],
+      [{ path: 'a/s' }, 1],
+      [{ path: 'a/e' }, 1],
+      [{ path: 'b' }, 0],
+      [{ path: 'none' }, 0],
+      [{ selector: '*a//' }, 6],
+      [{ selector: '?a/' }, 5],
+      [{ selector: '>a/s' }, 1],
+      [{ selector: '#>a////>b/a////?a./' }, 2],
+      [{ selector: '*none//' }, 0],
+      [{ selector: '*.*' }, 9],
+    ]
+    for (const [target, removed] of tries) {
+      const expectation = JSON.stringify(target)
+      gives(t, await post('remove', { ...target, dry_run: true }), `{"removed":${removed}}`, expectation)
+      t.equal(await state(), before, `${expectation}: nothing has changed`)
+    }
+    gives(t, await post('remove', { path: 'none', dry_run: false }), '{"removed":0}', 'false is the default')
+  })
 
   const inTurn = async (t: Test, rows: readonly Row[], token?: string): Promise<void> => {
     await answers(t, post, rows, token)

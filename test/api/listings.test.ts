@@ -210,22 +210,20 @@ async function forms(t: Test, { post }: Server): Promise<void> {
 
   const flags = ['with_values', 'with_properties', 'with_version']
   const any = 'must be "any", "json" or "string"'
-  await t.test(
-    'the error for a non-boolean flag names the flag, and the error for an invalid type lists the allowed types',
-    (t) =>
-      answers(t, post, [
-        ...flags.flatMap((name) =>
-          [1, 'true', null, []].flatMap((value): Row[] => [
-            ['fetch', { path: 'f', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
-            ['fetch', { selector: '*f//', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
-          ]),
-        ),
-        ['fetch', { path: 'f', type: 'all' }, 'invalid_parameter', any],
-        ...['set', 'addAndSet'].map((route): Row => {
-          return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', 'must be "json" or "string"']
-        }),
-        ['add', { path: 'f', type: 'any' }, 'invalid_parameter', 'must be "json" or "string"'],
-        ['fetch', { path: 'f', type: 'string', with_properties: true }, 'incompatible_type', '"f"', 'json'],
-      ]),
+  await t.test('the error for a non-boolean flag names it, and that for an invalid type lists the allowed types', (t) =>
+    answers(t, post, [
+      ...flags.flatMap((name) =>
+        [1, 'true', null, []].flatMap((value): Row[] => [
+          ['fetch', { path: 'f', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
+          ['fetch', { selector: '*f//', [name]: value }, 'invalid_parameter', `"${name}"`, 'true or false'],
+        ]),
+      ),
+      ['fetch', { path: 'f', type: 'all' }, 'invalid_parameter', any],
+      ...['set', 'addAndSet'].map((route): Row => {
+        return [route, { path: 'f', type: 'any', value: 1 }, 'invalid_parameter', 'must be "json" or "string"']
+      }),
+      ['add', { path: 'f', type: 'any' }, 'invalid_parameter', 'must be "json" or "string"'],
+      ['fetch', { path: 'f', type: 'string', with_properties: true }, 'incompatible_type', '"f"', 'json'],
+    ]),
   )
 }

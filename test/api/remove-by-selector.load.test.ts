@@ -83,41 +83,35 @@ t.test(`other writers are served while ${many} topics are removed`, async (t) =>
   t.ok(writes > many / 2000, `${writes} writes while ${many} topics were removed`)
 })
 
-t.test(
-  'a removal interrupted by the death of its worker has removed its first matches and can be repeated',
-  async (t) => {
-    const dataDir = join(t.testdir(), 'db')
-    const paths = tree(30_000)
-    await makeDirectory(dataDir, paths)
-    const server = await startServer(t, { dataDir })
-    const worker = first(server.workerPids())
-    const client = server.connect()
-    const watcher = server.connect()
-    const interrupted = client.post('remove', { selector: '?r//' }).then(
-      ({ status }) => status,
-      () => 'died',
-    )
-    await until('a part has been removed', async () => {
-      const { code } = await watcher.post('fetch', { path: paths[3000] })
-      return code === 'no_such_topic' ? true : undefined
-    })
-    process.kill(worker, 'SIGKILL')
-    t.equal(await interrupted, 'died', 'the removal was never acknowledged')
-    await server.logged('worker died')
-    const after = server.connect()
-    await until('the next worker serves', () =>
-      after.post('fetch', { path: paths[0] }).then(
-        () => true,
-        () => undefined,
-      ),
-    )
-    const remaining = pathsOf(await after.walk('?r//', { size: 1000 }))
-    t.ok(
-      remaining.length > 0 && remaining.length <= paths.length - 3000,
-      `${remaining.length} of ${paths.length} remain`,
-    )
-    t.strictSame(remaining, paths.slice(paths.length - remaining.length), 'the last topics remain, without a gap')
-    t.equal(await removed(after, '?r//'), remaining.length, 'the repeated removal counts exactly the remaining topics')
-    gives(t, await after.post('fetch', { selector: '?r//' }), '{"has_more":false,"results":[]}', 'nothing is left')
-  },
-)
+t.test("a removal interrupted by its worker's death has removed its first matches and can be repeated", async (t) => {
+  const dataDir = join(t.testdir(), 'db')
+  const paths = tree(30_000)
+  await makeDirectory(dataDir, paths)
+  const server = await startServer(t, { dataDir })
+  const worker = first(server.workerPids())
+  const client = server.connect()
+  const watcher = server.connect()
+  const interrupted = client.post('remove', { selector: '?r//' }).then(
+    ({ status }) => status,
+    () => 'died',
+  )
+  await until('a part has been removed', async () => {
+    const { code } = await watcher.post('fetch', { path: paths[3000] })
+    return code === 'no_such_topic' ? true : undefined
+  })
+  process.kill(worker, 'SIGKILL')
+  t.equal(await interrupted, 'died', 'the removal was never acknowledged')
+  await server.logged('worker died')
+  const after = server.connect()
+  await until('the next worker serves', () =>
+    after.post('fetch', { path: paths[0] }).then(
+      () => true,
+      () => undefined,
+    ),
+  )
+  const remaining = pathsOf(await after.walk('?r//', { size: 1000 }))
+  t.ok(remaining.length > 0 && remaining.length <= paths.length - 3000, `${remaining.length} of ${paths.length} remain`)
+  t.strictSame(remaining, paths.slice(paths.length - remaining.length), 'the last topics remain, without a gap')
+  t.equal(await removed(after, '?r//'), remaining.length, 'the repeated removal counts exactly the remaining topics')
+  gives(t, await after.post('fetch', { selector: '?r//' }), '{"has_more":false,"results":[]}', 'nothing is left')
+})

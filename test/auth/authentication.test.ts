@@ -16,16 +16,13 @@ await overStores(t, async (t, server) => {
   /** A fetch with this authorization header, or without one. */
   const fetchWith = (authorization: string | undefined) => post('fetch', { path: 'a' }, { headers: { authorization } })
 
-  await t.test(
-    'a request without a key is rejected on every route, and the response names the scheme to use',
-    async (t) => {
-      for (const route of routes) {
-        const answer = await post(route, { path: 'a' }, { token: null })
-        refuses(t, answer, 401, 'unauthorized', route, 'authorization: Apikey')
-        t.equal(answer.headers['www-authenticate'], 'Apikey', `${route}: WWW-Authenticate`)
-      }
-    },
-  )
+  await t.test('a request without a key is rejected on every route, and the response names the scheme', async (t) => {
+    for (const route of routes) {
+      const answer = await post(route, { path: 'a' }, { token: null })
+      refuses(t, answer, 401, 'unauthorized', route, 'authorization: Apikey')
+      t.equal(answer.headers['www-authenticate'], 'Apikey', `${route}: WWW-Authenticate`)
+    }
+  })
 
   await t.test('an unknown key or a malformed header is rejected, and the error does not repeat it', async (t) => {
     const changed = token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')

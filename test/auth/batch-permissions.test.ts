@@ -76,38 +76,35 @@ await overStores(t, async (t, { post, addKey }) => {
     gives(t, await post('fetch', { path: 'a/b' }), '{"path":"a/b","type":"json","value":2}', 'nothing else was changed')
   })
 
-  await t.test(
-    'a constraint on a value or a version needs the permission to fetch, but other constraints do not',
-    async (t) => {
-      const token = await addKey('no-fetch', { allow: ['set', 'add', 'remove'] })
-      const bodies: readonly (readonly [route: string, body: object])[] = [
-        ['set', { path: 'p', value: 1 }],
-        ['addAndSet', { path: 'p', value: 1 }],
-        ['add', { path: 'p' }],
-        ['remove', { path: 'p' }],
-        ['remove', { path: 'p', dry_run: true }],
-      ]
-      for (const [route, body] of bodies) {
-        for (const constraint of [{ value: 1 }, { value: 2 }, { version: 1 }]) {
-          const refused = await post(route, { ...body, constraint }, { token })
-          refuses(t, refused, 403, 'forbidden_operation', `${route} ${JSON.stringify(constraint)}`, 'may not fetch')
-          if ('dry_run' in body) continue
-          const operations = [remove, { op: route, ...body, constraint }]
-          const answer = await post('batch', { operations }, { token })
-          refusesOperation(t, answer, 403, 'forbidden_operation', 1, `${route} in a batch`, 'may not fetch')
-        }
-        for (const constraint of [{ no_topic: true }, { no_value: true }]) {
-          const allowed = await post(route, { ...body, constraint }, { token })
-          refuses(t, allowed, 409, 'unsatisfied_constraint', `${route} with ${JSON.stringify(constraint)}`)
-        }
+  await t.test('a constraint on a value or a version needs the permission to fetch, but others do not', async (t) => {
+    const token = await addKey('no-fetch', { allow: ['set', 'add', 'remove'] })
+    const bodies: readonly (readonly [route: string, body: object])[] = [
+      ['set', { path: 'p', value: 1 }],
+      ['addAndSet', { path: 'p', value: 1 }],
+      ['add', { path: 'p' }],
+      ['remove', { path: 'p' }],
+      ['remove', { path: 'p', dry_run: true }],
+    ]
+    for (const [route, body] of bodies) {
+      for (const constraint of [{ value: 1 }, { value: 2 }, { version: 1 }]) {
+        const refused = await post(route, { ...body, constraint }, { token })
+        refuses(t, refused, 403, 'forbidden_operation', `${route} ${JSON.stringify(constraint)}`, 'may not fetch')
+        if ('dry_run' in body) continue
+        const operations = [remove, { op: route, ...body, constraint }]
+        const answer = await post('batch', { operations }, { token })
+        refusesOperation(t, answer, 403, 'forbidden_operation', 1, `${route} in a batch`, 'may not fetch')
       }
-      const created = await post(
-        'batch',
-        { operations: [{ op: 'add', path: 'n', constraint: { no_topic: true } }] },
-        { token },
-      )
-      gives(t, created, '{"results":[{"path":"n","created":true}]}', 'the key may create a missing topic')
-      gives(t, await post('fetch', { path: 'p' }), before, 'nothing has changed')
-    },
-  )
+      for (const constraint of [{ no_topic: true }, { no_value: true }]) {
+        const allowed = await post(route, { ...body, constraint }, { token })
+        refuses(t, allowed, 409, 'unsatisfied_constraint', `${route} with ${JSON.stringify(constraint)}`)
+      }
+    }
+    const created = await post(
+      'batch',
+      { operations: [{ op: 'add', path: 'n', constraint: { no_topic: true } }] },
+      { token },
+    )
+    gives(t, created, '{"results":[{"path":"n","created":true}]}', 'the key may create a missing topic')
+    gives(t, await post('fetch', { path: 'p' }), before, 'nothing has changed')
+  })
 })

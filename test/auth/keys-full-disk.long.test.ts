@@ -18,33 +18,29 @@ async function isFull({ adminUrl }: Server): Promise<true | undefined> {
   return (await answer.text()).includes('the disk is nearly full') || undefined
 }
 
-t.test(
-  'keys add and keys rotate on a full disk report that they changed nothing',
-  { skip: whyNoSmallDisk() },
-  async (t) => {
-    const { disk, dataDir } = smallDisk(t)
-    const server = await startServer(t, { dataDir, env: leastFree })
-    const kept = (await server.command('keys', 'add', 'kept')).stdout.trim()
-    disk.leaveFree(mebibyte)
-    await until('the disk is full', () => isFull(server))
+t.test('keys add and rotate on a full disk report that they changed nothing', { skip: whyNoSmallDisk() }, async (t) => {
+  const { disk, dataDir } = smallDisk(t)
+  const server = await startServer(t, { dataDir, env: leastFree })
+  const kept = (await server.command('keys', 'add', 'kept')).stdout.trim()
+  disk.leaveFree(mebibyte)
+  await until('the disk is full', () => isFull(server))
 
-    const said = /^topicd: the disk is nearly full; no key was created; the token printed above is not valid\n$/
-    t.match(await server.command('keys', 'add', 'late'), { code: 1, stderr: said })
-    const rotated = await server.command('keys', 'rotate', 'kept')
-    t.match(rotated, {
-      code: 1,
-      stderr: /nearly full; the key keeps its token; the token printed above is not valid\n$/,
-    })
-    t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'the key keeps its token')
-    t.notMatch((await server.command('keys', 'list')).stdout, 'late')
+  const said = /^topicd: the disk is nearly full; no key was created; the token printed above is not valid\n$/
+  t.match(await server.command('keys', 'add', 'late'), { code: 1, stderr: said })
+  const rotated = await server.command('keys', 'rotate', 'kept')
+  t.match(rotated, {
+    code: 1,
+    stderr: /nearly full; the key keeps its token; the token printed above is not valid\n$/,
+  })
+  t.equal((await server.post('fetch', {}, { token: kept })).status, 400, 'the key keeps its token')
+  t.notMatch((await server.command('keys', 'list')).stdout, 'late')
 
-    await server.stop()
-    const alone = (): Promise<CommandResult> => runCommand(['keys', 'add', 'later', '--data', dataDir], leastFree)
-    t.match(await alone(), { code: 1, stderr: said }, 'while no service runs')
-    disk.resize(128 * mebibyte)
-    t.equal((await alone()).code, 0, 'once there is space')
-  },
-)
+  await server.stop()
+  const alone = (): Promise<CommandResult> => runCommand(['keys', 'add', 'later', '--data', dataDir], leastFree)
+  t.match(await alone(), { code: 1, stderr: said }, 'while no service runs')
+  disk.resize(128 * mebibyte)
+  t.equal((await alone()).code, 0, 'once there is space')
+})
 
 t.test('a service on a full disk creates its first key once there is space', { skip: whyNoSmallDisk() }, async (t) => {
   const { disk, dataDir } = smallDisk(t)

@@ -394,26 +394,23 @@ t.test('a poll ends when its client disconnects or the service drains', async (t
   t.equal(changes.stats().polls, 0)
 })
 
-t.test(
-  'a poll woken by several pages of changes returns the first, and its token leads to the other pages',
-  async (t) => {
-    const store = new SlowStore()
-    const changes = new LiveChanges(store, 1, noDefect(t))
-    const poll = async (since: Since): Promise<ChangesPage> => {
-      const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
-      return JSON.parse(must(await changes.page(scopeOf('*.*', 1), since, options, { ...waiting })).toString())
-    }
-    const first = poll('now')
-    await eventually(() => store.followers > 0)
-    await settle()
-    store.commit({ a: 1, b: 1 })
-    const { results, has_more: hasMore, next } = await first
-    const others = await poll(decodeToken(next))
-    const paths = [...results, ...others.results].map(({ path }) => path)
-    t.strictSame(paths, ['a', 'b'])
-    t.ok(hasMore)
-  },
-)
+t.test('a poll woken by several pages of changes returns the first, and its token leads to the others', async (t) => {
+  const store = new SlowStore()
+  const changes = new LiveChanges(store, 1, noDefect(t))
+  const poll = async (since: Since): Promise<ChangesPage> => {
+    const options = { waitMs: 60_000, bytesMax: 1000, keyName: 'key' }
+    return JSON.parse(must(await changes.page(scopeOf('*.*', 1), since, options, { ...waiting })).toString())
+  }
+  const first = poll('now')
+  await eventually(() => store.followers > 0)
+  await settle()
+  store.commit({ a: 1, b: 1 })
+  const { results, has_more: hasMore, next } = await first
+  const others = await poll(decodeToken(next))
+  const paths = [...results, ...others.results].map(({ path }) => path)
+  t.strictSame(paths, ['a', 'b'])
+  t.ok(hasMore)
+})
 
 t.test('a stream has a heartbeat every 15 s and lasts from 8 to 12 minutes', async (t) => {
   const { store, shared } = setUp(t)

@@ -75,43 +75,40 @@ function documentedFetch(key: string, fetch: typeof globalThis.fetch, topics: Fo
   return new Function('key', 'fetch', 'topics', `${text}\nreturn fetchChanges`)(key, fetch, topics)
 }
 
-t.test(
-  'libraries that resume automatically drop an event id that is too old, and show the current state',
-  async (t) => {
-    const { post, token, url } = await startServer(t, { workers: 1, flags: ['--changes-kept', '0'] })
-    await post('addAndSet', { path: 'before', value: 1 })
-    const cut = new AbortController()
-    let isLate = Promise.resolve()
-    const followers = Object.entries(libraries).map(([name, follow]) => {
-      const fold = new Fold()
-      const statuses: number[] = []
-      const counted: typeof globalThis.fetch = async (input, init) => {
-        await isLate
-        const signal = statuses.length === 0 ? cut.signal : (init?.signal ?? null)
-        const response = await fetch(input, { ...init, signal })
-        statuses.push(response.status)
-        return response
-      }
-      follow(t, `${url}/topics/changes`, documentedFetch(token, counted, fold.topics), (event, data) => {
-        if (event === 'message') fold.take(JSON.parse(data) as ChangesPage)
-      })
-      return { name, statuses, topics: fold.topics }
-    })
-    for (const { name, topics } of followers)
-      await until(`${name} follows`, async () => topics.has('before') || undefined)
-    let proceed = () => {}
-    isLate = new Promise((resolve) => (proceed = resolve))
-    cut.abort(new TypeError('the connection broke'))
-    await post('remove', { path: 'before' })
-    for (let i = 0; i < 3; i++) await post('addAndSet', { path: 'now', value: i })
-    proceed()
-    for (const { name, statuses, topics } of followers) {
-      await until(`${name} is up to date`, async () => topics.get('now')?.value === 2 || undefined)
-      t.strictSame([...topics.keys()], ['now'], name)
-      t.strictSame(statuses, [200, 410, 200], name)
+t.test('libraries that resume automatically drop an outdated event id, and show the current state', async (t) => {
+  const { post, token, url } = await startServer(t, { workers: 1, flags: ['--changes-kept', '0'] })
+  await post('addAndSet', { path: 'before', value: 1 })
+  const cut = new AbortController()
+  let isLate = Promise.resolve()
+  const followers = Object.entries(libraries).map(([name, follow]) => {
+    const fold = new Fold()
+    const statuses: number[] = []
+    const counted: typeof globalThis.fetch = async (input, init) => {
+      await isLate
+      const signal = statuses.length === 0 ? cut.signal : (init?.signal ?? null)
+      const response = await fetch(input, { ...init, signal })
+      statuses.push(response.status)
+      return response
     }
-  },
-)
+    follow(t, `${url}/topics/changes`, documentedFetch(token, counted, fold.topics), (event, data) => {
+      if (event === 'message') fold.take(JSON.parse(data) as ChangesPage)
+    })
+    return { name, statuses, topics: fold.topics }
+  })
+  for (const { name, topics } of followers)
+    await until(`${name} follows`, async () => topics.has('before') || undefined)
+  let proceed = () => {}
+  isLate = new Promise((resolve) => (proceed = resolve))
+  cut.abort(new TypeError('the connection broke'))
+  await post('remove', { path: 'before' })
+  for (let i = 0; i < 3; i++) await post('addAndSet', { path: 'now', value: i })
+  proceed()
+  for (const { name, statuses, topics } of followers) {
+    await until(`${name} is up to date`, async () => topics.get('now')?.value === 2 || undefined)
+    t.strictSame([...topics.keys()], ['now'], name)
+    t.strictSame(statuses, [200, 410, 200], name)
+  }
+})
 
 for (const name of ['eventsource', 'eventsource-client']) {
   t.test(`${name} drops its event id only after an end event that clears it`, async (t) => {

@@ -172,65 +172,55 @@ async function keepChanging(server: Server, random: Random, signal: AbortSignal)
   }
 }
 
-t.test(
-  'clients with default settings follow a service through broken connections, killed workers and reloads',
-  async (t) => {
-    const random = seededRandom(t)
-    const server = await startServer(t, { workers: 2, flags: ['--cors-origins', `http://localhost:${pagePort}`] })
-    for (let i = 0; i < topics; i++)
-      await server.post('addAndSet', { path: `fixed/${i}`, value: madeValue(i, random.below(2000)) })
-    const running = programs.filter(({ skip }) => skip === false)
-    const followers = await Promise.all(running.map((program) => Follower.start(t, program, server)))
-    for (const follower of followers) await follower.until('it has everything', ({ fold }) => fold.isComplete)
-    // Changes start only now: a client must not need a change to learn that the initial state is complete.
-    const done = new AbortController()
-    const changing = keepChanging(server, random, done.signal)
+t.test('clients with defaults follow a service through broken connections, killed workers and reloads', async (t) => {
+  const random = seededRandom(t)
+  const server = await startServer(t, { workers: 2, flags: ['--cors-origins', `http://localhost:${pagePort}`] })
+  for (let i = 0; i < topics; i++)
+    await server.post('addAndSet', { path: `fixed/${i}`, value: madeValue(i, random.below(2000)) })
+  const running = programs.filter(({ skip }) => skip === false)
+  const followers = await Promise.all(running.map((program) => Follower.start(t, program, server)))
+  for (const follower of followers) await follower.until('it has everything', ({ fold }) => fold.isComplete)
+  // Changes start only now: a client must not need a change to learn that the initial state is complete.
+  const done = new AbortController()
+  const changing = keepChanging(server, random, done.signal)
 
-    const disturbances: readonly (() => unknown)[] = [
-      () => followers.forEach(({ link }) => link.cut()),
-      () => server.workerPids().forEach((pid) => process.kill(pid, 'SIGKILL')),
-      () => server.command('reload'),
-    ]
-    const disturb = async (value: number): Promise<void> => {
-      const before = new Map(followers.map((follower) => [follower, follower.link.resumptions]))
-      await disturbances[value % disturbances.length]?.()
-      for (const follower of followers)
-        await follower.until('it resumes', ({ link }) => link.resumptions > (before.get(follower) ?? 0))
-      await write(server, 'addAndSet', { path: 'disturbed', value })
-      for (const follower of followers)
-        await follower.until('it has the next change', ({ fold }) => fold.topics.get('disturbed')?.value === value)
-    }
-    for (let n = 0; n < rounds * disturbances.length; n++) await disturb(n)
-    done.abort()
-    await changing
-    await write(server, 'addAndSet', { path: 'disturbed', value: 'no more' })
-    const expected = new Map<string, Item>()
-    for await (const item of connect(server.url, { key: server.token }).walk('?.*//')) expected.set(item.path, item)
+  const disturbances: readonly (() => unknown)[] = [
+    () => followers.forEach(({ link }) => link.cut()),
+    () => server.workerPids().forEach((pid) => process.kill(pid, 'SIGKILL')),
+    () => server.command('reload'),
+  ]
+  const disturb = async (value: number): Promise<void> => {
+    const before = new Map(followers.map((follower) => [follower, follower.link.resumptions]))
+    await disturbances[value % disturbances.length]?.()
+    for (const follower of followers)
+      await follower.until('it resumes', ({ link }) => link.resumptions > (before.get(follower) ?? 0))
+    await write(server, 'addAndSet', { path: 'disturbed', value })
+    for (const follower of followers)
+      await follower.until('it has the next change', ({ fold }) => fold.topics.get('disturbed')?.value === value)
+  }
+  for (let n = 0; n < rounds * disturbances.length; n++) await disturb(n)
+  done.abort()
+  await changing
+  await write(server, 'addAndSet', { path: 'disturbed', value: 'no more' })
+  const expected = new Map<string, Item>()
+  for await (const item of connect(server.url, { key: server.token }).walk('?.*//')) expected.set(item.path, item)
 
-    for (const program of programs) {
-      await t.test(
-        `${program.name} misses no change, and resumes from its last event id`,
-        { skip: program.skip },
-        async (t) => {
-          const follower = followers.find((follower) => follower.program === program) as Follower
-          const { fold, link, shown } = follower
-          await follower.until(
-            'it has the last change',
-            ({ fold }) => fold.topics.get('disturbed')?.value === 'no more',
-          )
-          const paths = [...new Set([...fold.topics.keys(), ...expected.keys()])]
-          const valuesDiffer = (path: string): boolean =>
-            !isDeepStrictEqual(fold.topics.get(path)?.value, expected.get(path)?.value)
-          t.strictSame(paths.filter(valuesDiffer), [], 'the client has the topics that a fetch returns')
-          t.equal(shown.size, topics, 'the client received all unchanging topics')
-          t.ok(
-            [...shown.values()].every((times) => times === 1),
-            'only once',
-          )
-          t.ok(link.resumptions >= rounds * disturbances.length, 'the client resumed at an id each time')
-          t.notMatch(follower.running.errors, /malformed|InvalidChunk/i, 'no response was broken, except by a cut')
-        },
+  for (const program of programs) {
+    await t.test(`${program.name} misses no change and resumes at its last id`, { skip: program.skip }, async (t) => {
+      const follower = followers.find((follower) => follower.program === program) as Follower
+      const { fold, link, shown } = follower
+      await follower.until('it has the last change', ({ fold }) => fold.topics.get('disturbed')?.value === 'no more')
+      const paths = [...new Set([...fold.topics.keys(), ...expected.keys()])]
+      const valuesDiffer = (path: string): boolean =>
+        !isDeepStrictEqual(fold.topics.get(path)?.value, expected.get(path)?.value)
+      t.strictSame(paths.filter(valuesDiffer), [], 'the client has the topics that a fetch returns')
+      t.equal(shown.size, topics, 'the client received all unchanging topics')
+      t.ok(
+        [...shown.values()].every((times) => times === 1),
+        'only once',
       )
-    }
-  },
-)
+      t.ok(link.resumptions >= rounds * disturbances.length, 'the client resumed at an id each time')
+      t.notMatch(follower.running.errors, /malformed|InvalidChunk/i, 'no response was broken, except by a cut')
+    })
+  }
+})

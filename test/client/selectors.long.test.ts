@@ -72,25 +72,22 @@ t.test('topic(), subtree() and descendants() select exactly their topics, with a
   t.end()
 })
 
-t.test(
-  'anyOf() selects exactly the paths that at least one member selects, even if a member is itself an anyOf()',
-  (t) => {
-    const random = seededRandom(t)
-    for (let round = 0; round < 300; round++) {
-      const members = Array.from({ length: 1 + random.below(4) }, () => {
-        const path = randomPath(random)
-        return { path, selector: random.pick([topic, subtree, descendants, () => `/${path}/`])(path) }
-      })
-      const [first = '', ...others] = members.map(({ selector }) => selector)
-      const set = anyOf(anyOf(first, ...others), first)
-      for (const other of members.flatMap(({ path }) => neighbours(random, path))) {
-        const expected = [first, ...others].some((selector) => isSelected(selector, other))
-        if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
-      }
+t.test('anyOf() selects exactly the paths that at least one member selects, even if one is an anyOf()', (t) => {
+  const random = seededRandom(t)
+  for (let round = 0; round < 300; round++) {
+    const members = Array.from({ length: 1 + random.below(4) }, () => {
+      const path = randomPath(random)
+      return { path, selector: random.pick([topic, subtree, descendants, () => `/${path}/`])(path) }
+    })
+    const [first = '', ...others] = members.map(({ selector }) => selector)
+    const set = anyOf(anyOf(first, ...others), first)
+    for (const other of members.flatMap(({ path }) => neighbours(random, path))) {
+      const expected = [first, ...others].some((selector) => isSelected(selector, other))
+      if (isSelected(set, other) !== expected) t.fail(`${JSON.stringify(set)} and ${JSON.stringify(other)}`)
     }
-    t.end()
-  },
-)
+  }
+  t.end()
+})
 
 t.test('the longest paths are selected, even if quoting doubles every character', (t) => {
   const longest = ['.'.repeat(pathBytesMax), '\\'.repeat(pathBytesMax), `${'a/'.repeat(pathBytesMax / 2 - 1)}ab`]

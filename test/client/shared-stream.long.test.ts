@@ -169,36 +169,33 @@ function connected(t: Test, ...existing: readonly string[]) {
   return { model, client, follow }
 }
 
-t.test(
-  'each follower gets the changes that match its selector while other followers join, leave and fail',
-  async (t) => {
-    const limits = hurry(t)
-    const random = seededRandom(t)
-    let completed = 0
-    for (let round = 0; round < 15; round++) {
-      const model = new ChangesModel()
-      for (const path of paths) if (random.oneIn(2)) model.change(path, false)
-      model.delay = async () => {
-        for (let turns = random.below(random.oneIn(4) ? 20 : 3); turns >= 0; turns--) await turn()
-      }
-      model.refuse = () => {
-        if (random.oneIn(20)) throw new TypeError('fetch failed')
-        return random.oneIn(20) ? 503 : undefined
-      }
-      const client = connect('http://fake', { key: 'k', fetch: model.fetch })
-      const watchers: Watcher[] = []
-      for (let step = 0; step < 150; step++) await happen(random, model, client, watchers)
-      await until('everyone is up to date', async () => watchers.every(({ isCurrent }) => isCurrent) || undefined)
-      for (const watcher of watchers) {
-        t.strictSame(watcher.faults, [], watcher.selector)
-        completed += watcher.completed
-        await watcher.leave()
-      }
-      await until('every stream and poll has ended', async () => model.streams.size + limits.size === 0 || undefined)
+t.test('each follower gets the changes that match its selector while others join, leave and fail', async (t) => {
+  const limits = hurry(t)
+  const random = seededRandom(t)
+  let completed = 0
+  for (let round = 0; round < 15; round++) {
+    const model = new ChangesModel()
+    for (const path of paths) if (random.oneIn(2)) model.change(path, false)
+    model.delay = async () => {
+      for (let turns = random.below(random.oneIn(4) ? 20 : 3); turns >= 0; turns--) await turn()
     }
-    t.ok(completed > 100, `${completed} times complete`)
-  },
-)
+    model.refuse = () => {
+      if (random.oneIn(20)) throw new TypeError('fetch failed')
+      return random.oneIn(20) ? 503 : undefined
+    }
+    const client = connect('http://fake', { key: 'k', fetch: model.fetch })
+    const watchers: Watcher[] = []
+    for (let step = 0; step < 150; step++) await happen(random, model, client, watchers)
+    await until('everyone is up to date', async () => watchers.every(({ isCurrent }) => isCurrent) || undefined)
+    for (const watcher of watchers) {
+      t.strictSame(watcher.faults, [], watcher.selector)
+      completed += watcher.completed
+      await watcher.leave()
+    }
+    await until('every stream and poll has ended', async () => model.streams.size + limits.size === 0 || undefined)
+  }
+  t.ok(completed > 100, `${completed} times complete`)
+})
 
 t.test('followers that start together share one stream, and a later follower joins it', async (t) => {
   const { model, follow } = connected(t, 'a', 'b', 'b/x')

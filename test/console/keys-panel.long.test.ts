@@ -91,21 +91,17 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   isClean(t, server, watched)
 })
 
-t.test(
-  "the panel shows a rejection, and does not offer to change a key that exceeds the user's own key",
-  { skip },
-  async (t) => {
-    const watched = await openKeys()
-    const { page } = watched
-    t.match(await row(page, 'first').textContent(), /Exceeds your key: the permission add/)
-    t.equal(await page.getByRole('button', { name: 'Revoke first' }).count(), 0)
-    await page.getByRole('button', { name: 'Create a key…' }).click()
-    await page.getByLabel('Name').fill('keeper')
-    await press(page, 'Create')
-    await dialog(page).getByRole('alert').getByText('an API key named "keeper" already exists').waitFor()
-    isClean(t, server, watched)
-  },
-)
+t.test("the panel shows a rejection, and offers no change of a key that exceeds the user's", { skip }, async (t) => {
+  const watched = await openKeys()
+  const { page } = watched
+  t.match(await row(page, 'first').textContent(), /Exceeds your key: the permission add/)
+  t.equal(await page.getByRole('button', { name: 'Revoke first' }).count(), 0)
+  await page.getByRole('button', { name: 'Create a key…' }).click()
+  await page.getByLabel('Name').fill('keeper')
+  await press(page, 'Create')
+  await dialog(page).getByRole('alert').getByText('an API key named "keeper" already exists').waitFor()
+  isClean(t, server, watched)
+})
 
 t.test("the user's own key is rotated with a grace period, and revoking it signs the user out", { skip }, async (t) => {
   const own = await server.addKey('own', { allow: ['fetch', 'admin'] })

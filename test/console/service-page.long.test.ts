@@ -165,50 +165,46 @@ function load(): { end(): Promise<void> } {
   }
 }
 
-await t.test(
-  "the charts follow the load, and only changes of the service's state are announced to screen readers",
-  { skip },
-  async (t) => {
-    const watched = await openPage()
-    const { page } = watched
-    await page.evaluate(`window.announced = 0
+await t.test('the charts follow the load, and screen readers announce only changes of state', { skip }, async (t) => {
+  const watched = await openPage()
+  const { page } = watched
+  await page.evaluate(`window.announced = 0
     new MutationObserver(() => window.announced++).observe(document.querySelector('[role=status]'),
       { subtree: true, childList: true, characterData: true, attributes: true })`)
-    await until('no request', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
-    const before = await pixelsOf(page, 'Commit time', 1)
+  await until('no request', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
+  const before = await pixelsOf(page, 'Commit time', 1)
 
-    const { end } = load()
-    for (const name of ['2xx', '4xx'])
-      await until(name, async () => (await figure(page, 'Requests', name)) >= 10 || undefined)
-    t.equal(await shown(page, 'Requests', '5xx'), '0/s')
-    for (const [title, of] of [
-      ['Latency', 'responses'],
-      ['Commit time', 'commits'],
-    ] as const) {
-      for (const name of [`median (p50) of ${of}`, `p99 of ${of}`]) {
-        t.match(await shown(page, title, name), /^(< )?[\d.]+ (µs|ms)$/, `${title}, ${name}`)
-      }
+  const { end } = load()
+  for (const name of ['2xx', '4xx'])
+    await until(name, async () => (await figure(page, 'Requests', name)) >= 10 || undefined)
+  t.equal(await shown(page, 'Requests', '5xx'), '0/s')
+  for (const [title, of] of [
+    ['Latency', 'responses'],
+    ['Commit time', 'commits'],
+  ] as const) {
+    for (const name of [`median (p50) of ${of}`, `p99 of ${of}`]) {
+      t.match(await shown(page, title, name), /^(< )?[\d.]+ (µs|ms)$/, `${title}, ${name}`)
     }
-    t.ok((await figure(page, 'Writes per commit', 'writes')) >= 1)
-    t.ok((await figure(page, 'Connections', 'open')) >= 4)
-    t.match(await shown(page, 'Connections', 'limit'), /^[\d,]+$/)
-    await until('a line', async () => (await pixelsOf(page, 'Commit time', 1)) > before || undefined)
+  }
+  t.ok((await figure(page, 'Writes per commit', 'writes')) >= 1)
+  t.ok((await figure(page, 'Connections', 'open')) >= 4)
+  t.match(await shown(page, 'Connections', 'limit'), /^[\d,]+$/)
+  await until('a line', async () => (await pixelsOf(page, 'Commit time', 1)) > before || undefined)
 
-    const box = await panel(page, 'Requests').locator('canvas').boundingBox()
-    await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) - 40, (box?.y ?? 0) + 40)
-    await panel(page, 'Memory')
-      .getByText(/^at \d\d:\d\d:\d\d$/)
-      .waitFor()
-    t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), charts, 'every chart shows the same moment')
-    await page.mouse.move(1, 1)
-    await panel(page, 'Memory').getByText('resident, total of all').waitFor()
+  const box = await panel(page, 'Requests').locator('canvas').boundingBox()
+  await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) - 40, (box?.y ?? 0) + 40)
+  await panel(page, 'Memory')
+    .getByText(/^at \d\d:\d\d:\d\d$/)
+    .waitFor()
+  t.equal(await page.getByText(/^at \d\d:\d\d:\d\d$/).count(), charts, 'every chart shows the same moment')
+  await page.mouse.move(1, 1)
+  await panel(page, 'Memory').getByText('resident, total of all').waitFor()
 
-    await end()
-    await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
-    t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
-    isClean(t, watched)
-  },
-)
+  await end()
+  await until('no request again', async () => (await figure(page, 'Requests', '2xx')) === 0 || undefined)
+  t.equal(await page.evaluate('window.announced'), 0, 'no refresh was announced')
+  isClean(t, watched)
+})
 
 await t.test('the samples in the charts can be selected by keyboard and saved as CSV', { skip }, async (t) => {
   const state = async () => (await (await fetch(`${server.adminUrl}/console/state`)).json()) as ConsoleState

@@ -63,38 +63,35 @@ const reload = (reloadSuccessful: number, startedS: number): Partial<Facts> => (
 })
 const expiry = (inS: number): Partial<Facts> => ({ certificateExpiresS: 1_000_000 + inS })
 
-t.test(
-  'a fact about the service shows its age, is highlighted if it is bad, and is omitted if it is unknown',
-  async (t) => {
-    for (const [name, of, expected] of [
-      ['Writer', { writerUp: 1, writerSpareUp: 1 }, /^running, with a spare$/],
-      ['Writer', { writerUp: 1, writerSpareUp: 0 }, /^running, no spare yet$/],
-      ['Writer', { writerUp: 0, writerSpareUp: 1 }, /^not running: writes are waiting!$/],
-      ['Writer restarts', { writerUp: 1, writerRestarts: 0 }, /^0$/],
-      ['Worker restarts', { workerRestarts: 1200 }, /^1,200$/],
-      ['Worker restarts', { workerRestarts: 1200, recentWorkerRestarts: 2 }, /^1,200, 2 of them recently!$/],
-      ['Writer', {}, undefined],
-      ['Last reload', reload(1, 1), /^1 min 0 s ago, \d\d:\d\d$/],
-      ['Last reload', reload(0, 1), /^failed; settings in use were loaded 1 min 0 s ago, .*!$/],
-      // The start counts as a reload, but not a reload just after it.
-      ['Last reload', reload(1, 999_940), /^none since the start$/],
-      ['Last reload', reload(1, 999_939.5), /^1 min 0 s ago, /],
-      ['Last reload', reload(0, 999_940), /^failed; /],
-      ['Started', { startedS: 996_400 }, /^1 h 0 min ago, \d\d:\d\d$/],
-      ['Started', { startedS: 100_000 }, /^10 d 10 h ago, 1970-01-02 \d\d:\d\d$/],
-      ['Last backup', { ...lmdb, backupS: 913_600 }, /^1 d 0 h ago, /],
-      ['Last backup', lmdb, /^none yet$/],
-      ['Last backup', { topics: 1 }, undefined],
-      // The number of topics is unknown because the store did not respond.
-      ['Last backup', { diskFreeBytesMin: 1 }, /^–$/],
-      ['Certificate', {}, undefined],
-      ['Certificate', expiry(14 * day), /^expires in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/],
-      ['Certificate', expiry(14 * day - 1), /^expires in 13 d 23 h, on .*: renew it!$/],
-      ['Certificate', expiry(0), /^expired on .*!$/],
-    ] as const) {
-      const text = facts(of)[name]
-      if (expected === undefined) t.equal(text, undefined, name)
-      else t.match(text, expected, `${name}: ${text}`)
-    }
-  },
-)
+t.test('a fact about the service shows its age, is highlighted if bad, and is omitted if unknown', async (t) => {
+  for (const [name, of, expected] of [
+    ['Writer', { writerUp: 1, writerSpareUp: 1 }, /^running, with a spare$/],
+    ['Writer', { writerUp: 1, writerSpareUp: 0 }, /^running, no spare yet$/],
+    ['Writer', { writerUp: 0, writerSpareUp: 1 }, /^not running: writes are waiting!$/],
+    ['Writer restarts', { writerUp: 1, writerRestarts: 0 }, /^0$/],
+    ['Worker restarts', { workerRestarts: 1200 }, /^1,200$/],
+    ['Worker restarts', { workerRestarts: 1200, recentWorkerRestarts: 2 }, /^1,200, 2 of them recently!$/],
+    ['Writer', {}, undefined],
+    ['Last reload', reload(1, 1), /^1 min 0 s ago, \d\d:\d\d$/],
+    ['Last reload', reload(0, 1), /^failed; settings in use were loaded 1 min 0 s ago, .*!$/],
+    // The start counts as a reload, but not a reload just after it.
+    ['Last reload', reload(1, 999_940), /^none since the start$/],
+    ['Last reload', reload(1, 999_939.5), /^1 min 0 s ago, /],
+    ['Last reload', reload(0, 999_940), /^failed; /],
+    ['Started', { startedS: 996_400 }, /^1 h 0 min ago, \d\d:\d\d$/],
+    ['Started', { startedS: 100_000 }, /^10 d 10 h ago, 1970-01-02 \d\d:\d\d$/],
+    ['Last backup', { ...lmdb, backupS: 913_600 }, /^1 d 0 h ago, /],
+    ['Last backup', lmdb, /^none yet$/],
+    ['Last backup', { topics: 1 }, undefined],
+    // The number of topics is unknown because the store did not respond.
+    ['Last backup', { diskFreeBytesMin: 1 }, /^–$/],
+    ['Certificate', {}, undefined],
+    ['Certificate', expiry(14 * day), /^expires in 14 d 0 h, on 1970-01-26 \d\d:\d\d$/],
+    ['Certificate', expiry(14 * day - 1), /^expires in 13 d 23 h, on .*: renew it!$/],
+    ['Certificate', expiry(0), /^expired on .*!$/],
+  ] as const) {
+    const text = facts(of)[name]
+    if (expected === undefined) t.equal(text, undefined, name)
+    else t.match(text, expected, `${name}: ${text}`)
+  }
+})

@@ -35,52 +35,48 @@ await t.test('a first visit makes at most eight requests on four connections', {
   t.ok(relay.connections <= 4, `${relay.connections} connections`)
 })
 
-await t.test(
-  'a first visit leads from entering the key to a topic whose value has every digit',
-  { skip },
-  async (t) => {
-    const text = '{"t":21.50,"big":12345678901234567890,"e":1e999,"u":"\\u0041","a":1,"a":[],"z":-0}'
-    await add(server, 'rooms/1/celsius', text, ',"properties":{"REMOVAL":"when no updates for 10m"}')
-    const watched = await openWatched(browser, `${server.url}/console`)
-    const { page } = watched
-    t.equal(await page.title(), `Topics – topicd ${new URL(server.url).host}`)
-    t.equal(await page.evaluate('document.activeElement.id'), 'key', 'the key can be typed immediately')
-    await checkAccessibility(t, page, 'the first visit')
+await t.test('a first visit leads from entering a key to a topic whose value has every digit', { skip }, async (t) => {
+  const text = '{"t":21.50,"big":12345678901234567890,"e":1e999,"u":"\\u0041","a":1,"a":[],"z":-0}'
+  await add(server, 'rooms/1/celsius', text, ',"properties":{"REMOVAL":"when no updates for 10m"}')
+  const watched = await openWatched(browser, `${server.url}/console`)
+  const { page } = watched
+  t.equal(await page.title(), `Topics – topicd ${new URL(server.url).host}`)
+  t.equal(await page.evaluate('document.activeElement.id'), 'key', 'the key can be typed immediately')
+  await checkAccessibility(t, page, 'the first visit')
 
-    await page.getByLabel('API key').fill('wrong')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').waitFor()
-    t.match(await page.getByRole('alert').textContent(), /^The service does not know this API key/, 'a wrong key')
-    await page.getByLabel('API key').fill('schlüssel')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').filter({ hasText: 'This is not an API key' }).waitFor()
+  await page.getByLabel('API key').fill('wrong')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  t.match(await page.getByRole('alert').textContent(), /^The service does not know this API key/, 'a wrong key')
+  await page.getByLabel('API key').fill('schlüssel')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').filter({ hasText: 'This is not an API key' }).waitFor()
 
-    await signIn(page, server.token)
-    await toggle(page, 'rooms')
-    await toggle(page, '1')
-    await treeItem(page, 'celsius').click()
-    await page.getByRole('button', { name: 'As stored' }).click()
-    t.equal(await shownValue(page), text, 'as stored')
-    await page.getByRole('button', { name: 'Formatted' }).click()
-    const formatted = (await shownValue(page)) ?? ''
-    t.match(formatted, '  "big": 12345678901234567890,\n')
-    t.equal(formatted.replace(/\s/g, ''), text, 'formatted: only space is added')
-    t.match(await page.locator('.properties').textContent(), /REMOVAL\s*when no updates for 10m/)
-    await checkAccessibility(t, page, 'a topic')
+  await signIn(page, server.token)
+  await toggle(page, 'rooms')
+  await toggle(page, '1')
+  await treeItem(page, 'celsius').click()
+  await page.getByRole('button', { name: 'As stored' }).click()
+  t.equal(await shownValue(page), text, 'as stored')
+  await page.getByRole('button', { name: 'Formatted' }).click()
+  const formatted = (await shownValue(page)) ?? ''
+  t.match(formatted, '  "big": 12345678901234567890,\n')
+  t.equal(formatted.replace(/\s/g, ''), text, 'formatted: only space is added')
+  t.match(await page.locator('.properties').textContent(), /REMOVAL\s*when no updates for 10m/)
+  await checkAccessibility(t, page, 'a topic')
 
-    await add(server, 'rooms/1/celsius', '1.10')
-    await page.locator('pre.value', { hasText: '1.10' }).waitFor()
-    t.pass('another value appears automatically')
-    await page.reload()
-    await page.locator('pre.value', { hasText: '1.10' }).waitFor()
-    t.pass('the key and the topic survive a reload')
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.reload()
-    t.ok(await page.getByLabel('API key').isVisible(), 'signed out')
-    t.strictSame(await page.evaluate('[document.cookie, sessionStorage.length, localStorage.length]'), ['', 0, 0])
-    isClean(t, server, watched)
-  },
-)
+  await add(server, 'rooms/1/celsius', '1.10')
+  await page.locator('pre.value', { hasText: '1.10' }).waitFor()
+  t.pass('another value appears automatically')
+  await page.reload()
+  await page.locator('pre.value', { hasText: '1.10' }).waitFor()
+  t.pass('the key and the topic survive a reload')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.reload()
+  t.ok(await page.getByLabel('API key').isVisible(), 'signed out')
+  t.strictSame(await page.evaluate('[document.cookie, sessionStorage.length, localStorage.length]'), ['', 0, 0])
+  isClean(t, server, watched)
+})
 
 await t.test('10,000 topics are shown in pages, with buttons above and below', { skip }, async (t) => {
   const operations = Array.from({ length: 10_000 }, (_, i) => ({
@@ -306,45 +302,41 @@ await t.test('stored text never becomes markup', { skip }, async (t) => {
   isClean(t, server, watched)
 })
 
-await t.test(
-  'the page works by keyboard, at a width of 390 pixels, and in light and dark colours',
-  { skip },
-  async (t) => {
-    await add(server, "it's/x", '1')
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const viewport = { width: 390, height: 700 }
-      const permissions = ['clipboard-read', 'clipboard-write']
-      const watched = await openWatched(browser, `${server.url}/console`, { colorScheme, viewport, permissions })
-      const { page } = watched
-      await page.waitForFunction("document.activeElement.id === 'key'")
-      await page.keyboard.type(server.token)
-      await page.keyboard.press('Enter')
-      await treeItem(page, "it's").focus()
-      await page.keyboard.press('ArrowRight')
-      await treeItem(page, 'x').waitFor()
-      await page.keyboard.press('ArrowDown')
-      await page.keyboard.press('Enter')
-      await page.locator('pre.value').waitFor()
-      await until(
-        'the topic has the focus',
-        async () => (await page.evaluate('document.activeElement.id')) === 'topic-path' || undefined,
-      )
-      const title = await page.locator('#topic-path').boundingBox()
-      t.ok(title !== null && title.y < viewport.height / 2, 'and is visible')
-      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
-      t.ok(width <= viewport.width, `${width} pixels wide`)
-      await checkAccessibility(t, page, `${colorScheme}, narrow`)
-      await page.getByRole('button', { name: 'Copy as curl' }).click()
-      await page.getByText('Copied.').waitFor()
-      const command = await page.evaluate<string>('navigator.clipboard.readText()')
-      t.match(command, `--data-binary '{"path":"it'\\''s/x","type":"any","with_properties":true}'`)
-      t.match(command, '"authorization: Apikey $KEY"', 'without the key itself')
-      await page.keyboard.press('/')
-      t.equal(await page.evaluate('document.activeElement.id'), 'words', 'a slash leads to the search')
-      isClean(t, server, watched)
-    }
-  },
-)
+await t.test('the page works by keyboard, at a width of 390 px, and in light and dark colours', { skip }, async (t) => {
+  await add(server, "it's/x", '1')
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const viewport = { width: 390, height: 700 }
+    const permissions = ['clipboard-read', 'clipboard-write']
+    const watched = await openWatched(browser, `${server.url}/console`, { colorScheme, viewport, permissions })
+    const { page } = watched
+    await page.waitForFunction("document.activeElement.id === 'key'")
+    await page.keyboard.type(server.token)
+    await page.keyboard.press('Enter')
+    await treeItem(page, "it's").focus()
+    await page.keyboard.press('ArrowRight')
+    await treeItem(page, 'x').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.locator('pre.value').waitFor()
+    await until(
+      'the topic has the focus',
+      async () => (await page.evaluate('document.activeElement.id')) === 'topic-path' || undefined,
+    )
+    const title = await page.locator('#topic-path').boundingBox()
+    t.ok(title !== null && title.y < viewport.height / 2, 'and is visible')
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+    t.ok(width <= viewport.width, `${width} pixels wide`)
+    await checkAccessibility(t, page, `${colorScheme}, narrow`)
+    await page.getByRole('button', { name: 'Copy as curl' }).click()
+    await page.getByText('Copied.').waitFor()
+    const command = await page.evaluate<string>('navigator.clipboard.readText()')
+    t.match(command, `--data-binary '{"path":"it'\\''s/x","type":"any","with_properties":true}'`)
+    t.match(command, '"authorization: Apikey $KEY"', 'without the key itself')
+    await page.keyboard.press('/')
+    t.equal(await page.evaluate('document.activeElement.id'), 'words', 'a slash leads to the search')
+    isClean(t, server, watched)
+  }
+})
 
 await t.test('every value of a frequently updated topic is shown as it arrives in the stream', { skip }, async (t) => {
   await add(server, 'a/b', '0')
@@ -438,35 +430,31 @@ await t.test('an edit survives the revocation of its key', { skip }, async (t) =
   t.equal(await shownValue(page), '"written"')
 })
 
-await t.test(
-  'a visit resumes when the service is available again, and a response from another program is reported',
-  { skip },
-  async (t) => {
-    await add(server, 'v', '1')
-    const { page } = await openConsole(browser, server)
-    const draining = {
-      status: 503,
-      contentType: 'application/json',
-      body: '{"code":"draining","message":"This worker is shutting down; reconnect."}',
-    }
-    await page.route('**/console/key', (route) => route.fulfill(draining))
-    await page.reload()
-    await page.getByText('This worker is shutting down').waitFor()
-    t.notOk(await page.getByLabel('API key', { exact: true }).isVisible(), 'the key is not asked for again')
-    await page.unroute('**/console/key')
-    await page.locator('.workspace').waitFor()
-    t.pass('the visit continues automatically')
+await t.test("visits resume once the service is back, and report another program's response", { skip }, async (t) => {
+  await add(server, 'v', '1')
+  const { page } = await openConsole(browser, server)
+  const draining = {
+    status: 503,
+    contentType: 'application/json',
+    body: '{"code":"draining","message":"This worker is shutting down; reconnect."}',
+  }
+  await page.route('**/console/key', (route) => route.fulfill(draining))
+  await page.reload()
+  await page.getByText('This worker is shutting down').waitFor()
+  t.notOk(await page.getByLabel('API key', { exact: true }).isVisible(), 'the key is not asked for again')
+  await page.unroute('**/console/key')
+  await page.locator('.workspace').waitFor()
+  t.pass('the visit continues automatically')
 
-    const other = await openWatched(browser, `${server.url}/console`)
-    await other.page.route('**/console/key', (route) =>
-      route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Log in' }),
-    )
-    await other.page.getByLabel('API key').fill(server.token)
-    await other.page.keyboard.press('Enter')
-    await other.page.getByText('The response is not from topicd.').waitFor()
-    await other.page.unroute('**/console/key')
-    await signIn(other.page, `  Apikey ${server.token} `)
-    t.pass('the word before a key is ignored')
-    t.strictSame(other.complaints, [])
-  },
-)
+  const other = await openWatched(browser, `${server.url}/console`)
+  await other.page.route('**/console/key', (route) =>
+    route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Log in' }),
+  )
+  await other.page.getByLabel('API key').fill(server.token)
+  await other.page.keyboard.press('Enter')
+  await other.page.getByText('The response is not from topicd.').waitFor()
+  await other.page.unroute('**/console/key')
+  await signIn(other.page, `  Apikey ${server.token} `)
+  t.pass('the word before a key is ignored')
+  t.strictSame(other.complaints, [])
+})

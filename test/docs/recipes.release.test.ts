@@ -178,58 +178,54 @@ t.test('the template for Telegraf produces a valid batch', { skip: missing('go',
 
 const whyNoSyslog = missing('sh', '-c', 'syslog-ng --version && ls /usr/lib/syslog-ng/*/libhttp.so')
 
-t.test(
-  'syslog-ng keeps lines while the service is down, and counts the lines that it drops',
-  { skip: whyNoSyslog },
-  async (t) => {
-    const service = await Restartable.start(t)
-    const { post, token } = service.server
-    const [recipe = ''] = recipeBlocks('syslog-ng', 'text', service.front.url)
-    const config = `@version: 3.35\nsource s_src { stdin(); };\n${recipe.replace('time-reopen(5)', 'time-reopen(1)')}`
-    writeFileSync(join(t.testdirName, 'syslog-ng.conf'), config)
-    const files = ['-f', 'syslog-ng.conf', '-R', 'persist', '-c', 'control', '-p', 'pid']
-    const command = ['syslog-ng', '-F', '-e', '--no-caps', ...files] as const
-    const publisher = Publisher.start(t, command, { TOPICD_KEY: token })
-    const line = (program: string, text: string): string => `<13>Nov 28 19:20:01 host ${program}[1]: ${text}`
-    const shown = (text: string): Promise<string> =>
-      until(`${text} is stored`, async () => {
-        const page = await service.server.post('fetch', { selector: '?syslog/' })
-        const { results } = JSON.parse(page.text) as { results: { path: string; value: { message: string } }[] }
-        return results.find(({ value }) => value.message === text)?.path
-      })
-    const counted = (name: string): string | undefined => {
-      const { stdout } = spawnSync('syslog-ng-ctl', ['stats', '-c', 'control'], {
-        cwd: t.testdirName,
-        encoding: 'utf8',
-      })
-      return new RegExp(`^dst\\.http;.*;${name};(\\d+)$`, 'm').exec(stdout)?.[1]
-    }
+t.test('syslog-ng keeps lines while the service is down, and counts dropped ones', { skip: whyNoSyslog }, async (t) => {
+  const service = await Restartable.start(t)
+  const { post, token } = service.server
+  const [recipe = ''] = recipeBlocks('syslog-ng', 'text', service.front.url)
+  const config = `@version: 3.35\nsource s_src { stdin(); };\n${recipe.replace('time-reopen(5)', 'time-reopen(1)')}`
+  writeFileSync(join(t.testdirName, 'syslog-ng.conf'), config)
+  const files = ['-f', 'syslog-ng.conf', '-R', 'persist', '-c', 'control', '-p', 'pid']
+  const command = ['syslog-ng', '-F', '-e', '--no-caps', ...files] as const
+  const publisher = Publisher.start(t, command, { TOPICD_KEY: token })
+  const line = (program: string, text: string): string => `<13>Nov 28 19:20:01 host ${program}[1]: ${text}`
+  const shown = (text: string): Promise<string> =>
+    until(`${text} is stored`, async () => {
+      const page = await service.server.post('fetch', { selector: '?syslog/' })
+      const { results } = JSON.parse(page.text) as { results: { path: string; value: { message: string } }[] }
+      return results.find(({ value }) => value.message === text)?.path
+    })
+  const counted = (name: string): string | undefined => {
+    const { stdout } = spawnSync('syslog-ng-ctl', ['stats', '-c', 'control'], {
+      cwd: t.testdirName,
+      encoding: 'utf8',
+    })
+    return new RegExp(`^dst\\.http;.*;${name};(\\d+)$`, 'm').exec(stdout)?.[1]
+  }
 
-    publisher.write([line('/usr/sbin/cron', 'a "quoted" \\ é line')])
-    t.match(await shown('a "quoted" \\ é line'), /^syslog\/[^/]+\/_usr_sbin_cron$/, 'any characters')
-    publisher.write(['<13>Nov 28 19:20:01 host : of no program'])
-    const path = await shown('of no program')
-    t.match(path, /\/unknown$/)
+  publisher.write([line('/usr/sbin/cron', 'a "quoted" \\ é line')])
+  t.match(await shown('a "quoted" \\ é line'), /^syslog\/[^/]+\/_usr_sbin_cron$/, 'any characters')
+  publisher.write(['<13>Nov 28 19:20:01 host : of no program'])
+  const path = await shown('of no program')
+  t.match(path, /\/unknown$/)
 
-    await post('addAndSet', { path: path.replace(/[^/]+$/, 'refused'), type: 'string', value: 'of another type' })
-    publisher.write([line('refused', 'x'), line('kept', 'alongside a rejected line')])
-    await publisher.reports(/handled by response_action; action='drop'.*status_code='400'/)
-    await shown('alongside a rejected line')
-    publisher.write([line('kept', 'later')])
-    await shown('later')
-    await until(
-      'the lines are counted',
-      async () => (counted('dropped') === '2' && counted('written') === '3') || undefined,
-    )
-    t.pass('a batch with a rejected line was dropped, and three lines were written')
+  await post('addAndSet', { path: path.replace(/[^/]+$/, 'refused'), type: 'string', value: 'of another type' })
+  publisher.write([line('refused', 'x'), line('kept', 'alongside a rejected line')])
+  await publisher.reports(/handled by response_action; action='drop'.*status_code='400'/)
+  await shown('alongside a rejected line')
+  publisher.write([line('kept', 'later')])
+  await shown('later')
+  await until(
+    'the lines are counted',
+    async () => (counted('dropped') === '2' && counted('written') === '3') || undefined,
+  )
+  t.pass('a batch with a rejected line was dropped, and three lines were written')
 
-    await service.stop()
-    publisher.write([line('kept', 'while the service was down')])
-    await publisher.reports(/error sending HTTP request|disconnected while preparing messages/i)
-    await service.startAgain()
-    await shown('while the service was down')
-  },
-)
+  await service.stop()
+  publisher.write([line('kept', 'while the service was down')])
+  await publisher.reports(/error sending HTTP request|disconnected while preparing messages/i)
+  await service.startAgain()
+  await shown('while the service was down')
+})
 
 /** The flow, whose requests the test sends in place of Node-RED. */
 class SentFlow {

@@ -44,31 +44,25 @@ await t.test('a command whose file is truncated while it runs names the damaged 
   )
 })
 
-await t.test(
-  'with a running service, a command whose file is truncated reports that the store may be damaged',
-  async (t) => {
-    const data = filled('served')
-    const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
-    const stderr = await truncatedMidway(t, data)
-    t.match(
-      stderr,
-      /^topicd: the service's process doing the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
-    )
-    server.signal('SIGKILL')
-  },
-)
+await t.test('with a service, a command whose file is truncated reports that the store may be damaged', async (t) => {
+  const data = filled('served')
+  const server = await startServer(t, { dataDir: data, workers: 1, exitCode: undefined, check: false })
+  const stderr = await truncatedMidway(t, data)
+  t.match(
+    stderr,
+    /^topicd: the service's process doing the work died .*; if a fault .* the store in \S+served may be damaged\n$/,
+  )
+  server.signal('SIGKILL')
+})
 
-await t.test(
-  'a command whose process is killed reports the signal and leaves the data directory unlocked',
-  async (t) => {
-    const data = filled('killed')
-    const running = startCommand(t, ['export', '--data', data])
-    await begun(running)
-    process.kill(await toolOf(running.child.pid ?? 0), 'SIGKILL')
-    running.stdout.resume()
-    const { code, stderr } = await running.ended
-    t.equal(code, 1)
-    t.equal(stderr, 'topicd: the process doing the work died unexpectedly (SIGKILL)\n')
-    t.match(await runCommand(['check', '--data', data]), { code: 0 }, 'the directory is free again')
-  },
-)
+await t.test('a command whose process is killed names the signal and leaves the data directory unlocked', async (t) => {
+  const data = filled('killed')
+  const running = startCommand(t, ['export', '--data', data])
+  await begun(running)
+  process.kill(await toolOf(running.child.pid ?? 0), 'SIGKILL')
+  running.stdout.resume()
+  const { code, stderr } = await running.ended
+  t.equal(code, 1)
+  t.equal(stderr, 'topicd: the process doing the work died unexpectedly (SIGKILL)\n')
+  t.match(await runCommand(['check', '--data', data]), { code: 0 }, 'the directory is free again')
+})

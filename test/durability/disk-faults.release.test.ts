@@ -151,37 +151,33 @@ async function tryFault(t: Test, base: string, tried: DiskFaultCase, nth: number
   }
 }
 
-t.test(
-  'a failing disk never causes a false 200, and the log names the disk as the cause',
-  { skip: whyNoStrace() },
-  async (t) => {
-    const random = seededRandom(t)
-    const base = t.testdir()
-    const counts: Counts = { cases: 0, faults: 0, injected: 0, refusals: 0, failedStarts: 0, harmless: 0, wrong: 0 }
-    const tried =
-      chosen === undefined
-        ? Array.from({ length: sampled }, () => random.pick(diskFaultCases))
-        : diskFaultCases.filter(({ name }) => name === chosen)
-    for (const each of tried) {
-      const sound = await play(t, each, join(base, 'sound'))
-      rmSync(join(base, 'sound'), { recursive: true })
-      t.strictSame(sound.scenario.failures, [], `${each.scene}: without faults everything succeeds`)
-      // In a scene with a start, only main threads count, which open the store. The scene `service` covers later commits.
-      const most = mostOf(sound.calls, each.call, (thread) => each.scene === 'service' || sound.pids.includes(thread))
-      t.ok(most > 0, `${each.name}: a thread has ${most} calls`)
-      const all = Array.from({ length: most }, (_, i) => i + 1)
-      for (const nth of chosen === undefined && most > 0 ? [random.pick(all)] : all) {
-        let isInjected = false
-        for (let tries = 0; tries < triesMax && !isInjected; tries++) {
-          isInjected = await tryFault(t, base, each, nth, counts)
-        }
-        // Writes that arrive together share a commit, so the last calls of one run may have no counterpart in another.
-        if (isInjected || nth <= most - Math.ceil(most / sharedShare))
-          t.ok(isInjected, `${each.name}, ${nth}: the call has failed`)
+t.test('a failing disk causes no false 200, and the log names it as the cause', { skip: whyNoStrace() }, async (t) => {
+  const random = seededRandom(t)
+  const base = t.testdir()
+  const counts: Counts = { cases: 0, faults: 0, injected: 0, refusals: 0, failedStarts: 0, harmless: 0, wrong: 0 }
+  const tried =
+    chosen === undefined
+      ? Array.from({ length: sampled }, () => random.pick(diskFaultCases))
+      : diskFaultCases.filter(({ name }) => name === chosen)
+  for (const each of tried) {
+    const sound = await play(t, each, join(base, 'sound'))
+    rmSync(join(base, 'sound'), { recursive: true })
+    t.strictSame(sound.scenario.failures, [], `${each.scene}: without faults everything succeeds`)
+    // In a scene with a start, only main threads count, which open the store. The scene `service` covers later commits.
+    const most = mostOf(sound.calls, each.call, (thread) => each.scene === 'service' || sound.pids.includes(thread))
+    t.ok(most > 0, `${each.name}: a thread has ${most} calls`)
+    const all = Array.from({ length: most }, (_, i) => i + 1)
+    for (const nth of chosen === undefined && most > 0 ? [random.pick(all)] : all) {
+      let isInjected = false
+      for (let tries = 0; tries < triesMax && !isInjected; tries++) {
+        isInjected = await tryFault(t, base, each, nth, counts)
       }
-      counts.cases++
+      // Writes that arrive together share a commit, so the last calls of one run may have no counterpart in another.
+      if (isInjected || nth <= most - Math.ceil(most / sharedShare))
+        t.ok(isInjected, `${each.name}, ${nth}: the call has failed`)
     }
-    t.ok(counts.cases > 0, `${counts.cases} cases`)
-    reportResults(t, { ...counts })
-  },
-)
+    counts.cases++
+  }
+  t.ok(counts.cases > 0, `${counts.cases} cases`)
+  reportResults(t, { ...counts })
+})

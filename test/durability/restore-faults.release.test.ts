@@ -71,17 +71,13 @@ async function cutRestores(t: Test, times: number): Promise<string[]> {
   return states
 }
 
-await t.test(
-  'a power cut during a restore leaves either no store or the complete one',
-  { skip: whyNoPowerCuts() },
-  async (t) => {
-    const states = await cutRestores(t, 7)
-    const whole = states.filter((state) => state === 'whole').length
-    t.comment(`${states.length} cuts: ${whole} whole, ${states.filter((state) => state === 'none').length} none`)
-    for (const state of states) t.match(state, /^(none|whole)$/)
-    t.ok(states.includes('none'), 'some cuts hit the middle of a restore')
-  },
-)
+await t.test('a power cut in a restore leaves no store or a complete one', { skip: whyNoPowerCuts() }, async (t) => {
+  const states = await cutRestores(t, 7)
+  const whole = states.filter((state) => state === 'whole').length
+  t.comment(`${states.length} cuts: ${whole} whole, ${states.filter((state) => state === 'none').length} none`)
+  for (const state of states) t.match(state, /^(none|whole)$/)
+  t.ok(states.includes('none'), 'some cuts hit the middle of a restore')
+})
 
 /** System calls that fail, the file of each, and the reason in the message. */
 const faults = [

@@ -75,21 +75,18 @@ await overStores(
   async (t, server) => {
     for (const [expectation, which] of Object.entries(cases)) {
       const [status, code] = which.answer
-      await t.test(
-        `${expectation}: a client that reads only after sending gets the complete ${status} response`,
-        async (t) => {
-          const connection = await server.raw()
-          connection.pause()
-          await connection.write(head(server, which))
-          await barrier(server)
-          for (const piece of bodyOf(which)) await connection.write(piece)
-          connection.resume()
-          const answer = await connection.answer()
-          t.equal(answer?.status, status, 'the response arrives')
-          t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is complete')
-          connection.close()
-        },
-      )
+      await t.test(`${expectation}: a client that reads only after sending gets the complete ${status}`, async (t) => {
+        const connection = await server.raw()
+        connection.pause()
+        await connection.write(head(server, which))
+        await barrier(server)
+        for (const piece of bodyOf(which)) await connection.write(piece)
+        connection.resume()
+        const answer = await connection.answer()
+        t.equal(answer?.status, status, 'the response arrives')
+        t.equal((JSON.parse(answer?.body ?? '{}') as { code?: string }).code, code, 'the response is complete')
+        connection.close()
+      })
     }
 
     await t.test('endless chunks: a client that reads only after sending gets the complete 413 response', async (t) => {
@@ -156,23 +153,20 @@ await overStores(
     })
 
     // This process may pause for a second, which closes such a connection, so each of these tests retries.
-    await t.test(
-      'after an early response, the connection closes if no piece of the body arrives for a second',
-      async (t) => {
-        const closedAfterMs = await until('the connection stays open while pieces arrive', async () => {
-          let sentMs = 0
-          await staysOpenMs(1_000_000, async (write) => {
-            for (let piece = 0; piece < 15; piece++) {
-              await sleep(silenceMs / 10)
-              await write('x')
-            }
-            sentMs = performance.now()
-          })
-          return sentMs === 0 ? undefined : performance.now() - sentMs
+    await t.test('after an early response, the connection closes if no more body arrives for a second', async (t) => {
+      const closedAfterMs = await until('the connection stays open while pieces arrive', async () => {
+        let sentMs = 0
+        await staysOpenMs(1_000_000, async (write) => {
+          for (let piece = 0; piece < 15; piece++) {
+            await sleep(silenceMs / 10)
+            await write('x')
+          }
+          sentMs = performance.now()
         })
-        t.ok(closedAfterMs > 0.9 * silenceMs && closedAfterMs < lingerMs / 2, `after ${closedAfterMs} ms`)
-      },
-    )
+        return sentMs === 0 ? undefined : performance.now() - sentMs
+      })
+      t.ok(closedAfterMs > 0.9 * silenceMs && closedAfterMs < lingerMs / 2, `after ${closedAfterMs} ms`)
+    })
 
     await t.test('after an early response, the connection closes within ten seconds, even while the body arrives', () =>
       until('the connection stays open for ten seconds, and no longer', async () => {

@@ -92,22 +92,19 @@ t.test('a request whose response takes more than 120 s is cancelled and gets 503
   t.match(client.received, /^HTTP\/1\.1 503 .*"timed_out"/s, 'the client gets an error')
 })
 
-t.test(
-  'a body counts towards the bytes in progress until its handler finishes, even if its client has disconnected',
-  async (t) => {
-    const { exchanges, open } = makeExchanges()
-    let resolve: (answer: Answer) => void = () => {}
-    const left = open(1000)
-    exchanges.finishWhenKnown(left, new Promise((settle) => (resolve = settle)))
-    exchanges.finishWhenKnown(open(10), new Promise(() => {}))
-    exchanges.abort(left)
-    t.equal(exchanges.unanswered, 1)
-    t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both handlers are working')
-    resolve(refusal)
-    await until('the handler has finished', async () => exchanges.working === 1 || undefined)
-    t.equal(exchanges.workingBytes, 10)
-  },
-)
+t.test('a body counts as in progress until its handler finishes, even if its client has disconnected', async (t) => {
+  const { exchanges, open } = makeExchanges()
+  let resolve: (answer: Answer) => void = () => {}
+  const left = open(1000)
+  exchanges.finishWhenKnown(left, new Promise((settle) => (resolve = settle)))
+  exchanges.finishWhenKnown(open(10), new Promise(() => {}))
+  exchanges.abort(left)
+  t.equal(exchanges.unanswered, 1)
+  t.strictSame([exchanges.working, exchanges.workingBytes], [2, 1010], 'both handlers are working')
+  resolve(refusal)
+  await until('the handler has finished', async () => exchanges.working === 1 || undefined)
+  t.equal(exchanges.workingBytes, 10)
+})
 
 t.test('an intended wait does not count towards the measured duration of a request', async (t) => {
   const { exchanges, measuredMs, open } = makeExchanges()

@@ -66,20 +66,17 @@ await overStores(
       await connection.closed
     })
 
-    await t.test(
-      'invalid framing gets the same response on an unknown route and with a method other than POST',
-      async (t) => {
-        for (const text of [
-          head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
-          head('transfer-encoding: x').replace('POST', 'GET'),
-        ]) {
-          const connection = await server.raw()
-          await connection.write(text)
-          t.match(await connection.answer(), { status: 400, body: /invalid_framing/ })
-          await connection.closed
-        }
-      },
-    )
+    await t.test('invalid framing gets the same response on an unknown route and with another method', async (t) => {
+      for (const text of [
+        head('content-length: 1', 'content-length: 1').replace('/topics/add', '/none'),
+        head('transfer-encoding: x').replace('POST', 'GET'),
+      ]) {
+        const connection = await server.raw()
+        await connection.write(text)
+        t.match(await connection.answer(), { status: 400, body: /invalid_framing/ })
+        await connection.closed
+      }
+    })
 
     await t.test('the HTTP library itself rejects some invalid framing, with a 400 that is not JSON', async (t) => {
       for (const [expectation, text] of [

@@ -109,24 +109,21 @@ await t.test('a response arrives complete even if the kernel has little room for
   t.ok(tried > 0, `${tried} sizes around it also fit`)
 })
 
-await t.test(
-  'the last fetch on a connection is answered even if another request follows it in the same piece',
-  async (t) => {
-    await server.post('addAndSet', { path: 'a', value: 'x'.repeat(1000) })
-    const fetch = (...headers: readonly string[]): string =>
-      requestText('/topics/fetch', server.token, '{"path":"a"}', headers)
-    const connection = await server.raw()
-    await connection.write(fetch('connection: close') + fetch('connection: close'))
-    const [answer] = await connection.answers(1)
-    t.match(answer, { status: 200, head: /\r\nconnection: close/, body: /"x{1000}"\}$/ })
-    await connection.closed
+await t.test('the last fetch on a connection is answered even if a request follows in the same piece', async (t) => {
+  await server.post('addAndSet', { path: 'a', value: 'x'.repeat(1000) })
+  const fetch = (...headers: readonly string[]): string =>
+    requestText('/topics/fetch', server.token, '{"path":"a"}', headers)
+  const connection = await server.raw()
+  await connection.write(fetch('connection: close') + fetch('connection: close'))
+  const [answer] = await connection.answers(1)
+  t.match(answer, { status: 200, head: /\r\nconnection: close/, body: /"x{1000}"\}$/ })
+  await connection.closed
 
-    const connections = await Promise.all(Array.from({ length: 20 }, () => server.raw()))
-    await beginDrain(server)
-    for (const connection of connections) {
-      await connection.write(fetch() + fetch() + fetch())
-      const statuses = (await connection.answers(3)).map(({ status }) => status)
-      t.strictSame(statuses, [200, 200, 200], 'during a drain')
-    }
-  },
-)
+  const connections = await Promise.all(Array.from({ length: 20 }, () => server.raw()))
+  await beginDrain(server)
+  for (const connection of connections) {
+    await connection.write(fetch() + fetch() + fetch())
+    const statuses = (await connection.answers(3)).map(({ status }) => status)
+    t.strictSame(statuses, [200, 200, 200], 'during a drain')
+  }
+})

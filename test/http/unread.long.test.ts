@@ -114,22 +114,19 @@ function simulateTime(t: Test): (ms: number) => void {
 
 const third = Math.floor(answerBytesWaitingMax / 3)
 
-t.test(
-  'a response that cannot be rejected closes the connection whose client has not read for the longest time',
-  async (t) => {
-    const closing = new Closing(emptyAnswerRoom(), () => {})
-    const connections = unreadAnswers(closing, third, third, third)
-    const [reading, , stalled] = connections as [Connection, Connection, Connection]
-    const closed = () => connections.map(({ isClosed }) => isClosed)
-    reading.read(mebibyte)
-    unreadAnswers(closing, third)
-    t.same(closed(), [false, true, false], 'the one that started first stays open')
+t.test('a response that cannot be rejected closes the connection whose client has not read for longest', async (t) => {
+  const closing = new Closing(emptyAnswerRoom(), () => {})
+  const connections = unreadAnswers(closing, third, third, third)
+  const [reading, , stalled] = connections as [Connection, Connection, Connection]
+  const closed = () => connections.map(({ isClosed }) => isClosed)
+  reading.read(mebibyte)
+  unreadAnswers(closing, third)
+  t.same(closed(), [false, true, false], 'the one that started first stays open')
 
-    stalled.read(1)
-    unreadAnswers(closing, third)
-    t.same(closed(), [false, true, true], 'reading a single byte does not help')
-  },
-)
+  stalled.read(1)
+  unreadAnswers(closing, third)
+  t.same(closed(), [false, true, true], 'reading a single byte does not help')
+})
 
 t.test('bytes that clients read make room for further responses', async (t) => {
   const closing = new Closing(emptyAnswerRoom(), () => {})

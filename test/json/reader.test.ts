@@ -151,11 +151,8 @@ t.test('reading stops one level beyond the depth limit and reports no problem', 
   t.end()
 })
 
-t.test(
-  'members with any name become own properties, and the last of several members with the same name counts',
-  (t) => {
-    const text = '{"__proto__":{"a":1},"toString":2,"a":1,"\\u0061":2,"7":0,"3":1}'
-    t.strictSame(shown(read(text)), shown(parsed(text)))
-    t.end()
-  },
-)
+t.test('members with any name become own properties, and the last of several with the same name counts', (t) => {
+  const text = '{"__proto__":{"a":1},"toString":2,"a":1,"\\u0061":2,"7":0,"3":1}'
+  t.strictSame(shown(read(text)), shown(parsed(text)))
+  t.end()
+})

@@ -37,21 +37,18 @@ await eachStore(t, async (t, address) => {
     t.equal(await names(), 'maker,strong')
   })
 
-  await t.test(
-    'a maker cannot change keys that exceed its own, and an invalid maker cannot change any key',
-    async (t) => {
-      t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'a key with more permissions')
-      t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
-      t.equal(await store.revokeKey('strong', by), false)
-      // A maker without the permission, one with another token, and a missing one.
-      for (const wrong of [key('strong', 'b'), key('maker', 'b'), key('none', 'a')]) {
-        t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
-        t.equal(await store.revokeKey('maker', wrong), false)
-        t.equal(await store.rotateKey(rotation('maker', 'a', '2'), wrong), false)
-      }
-      t.equal(await names(), 'maker,strong')
-    },
-  )
+  await t.test('a maker cannot change keys that exceed its own, and an invalid maker can change no key', async (t) => {
+    t.equal(await store.addKey(key('made', '1', { allow: ['set'] }), by), 'forbidden', 'a key with more permissions')
+    t.equal(await store.rotateKey(rotation('strong', 'b', '2'), by), false)
+    t.equal(await store.revokeKey('strong', by), false)
+    // A maker without the permission, one with another token, and a missing one.
+    for (const wrong of [key('strong', 'b'), key('maker', 'b'), key('none', 'a')]) {
+      t.equal(await store.addKey(key('made', '1'), wrong), 'forbidden')
+      t.equal(await store.revokeKey('maker', wrong), false)
+      t.equal(await store.rotateKey(rotation('maker', 'a', '2'), wrong), false)
+    }
+    t.equal(await names(), 'maker,strong')
+  })
 
   await t.test('a repeated request to change a key has the same outcome', async (t) => {
     for (let attempt = 1; attempt <= 2; attempt++) t.equal(await store.addKey(key('made', '1'), by), 'added')

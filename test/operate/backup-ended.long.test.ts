@@ -68,61 +68,53 @@ await t.test('a backup removes its file if the command or the service exits', as
   await isRemoved(tool, 'the service is killed')
 })
 
-await t.test(
-  'a backup that leaves too little disk space stops and removes its file',
-  { skip: needsRoot },
-  async (t) => {
-    const disk = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
-    t.teardown(() => {
-      spawnSync('umount', ['-l', disk])
-      rmSync(disk, { recursive: true, force: true })
-    })
-    t.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${64 * mebibyte}`, 'tmpfs', disk]).status, 0)
-    const server = await startServer(t, {
-      dataDir: join(disk, 'db'),
-      program,
-      flags: ['--disk-free-bytes-min', String(16 * mebibyte)],
-    })
-    const args = ['backup', join(disk, 'copy.mdb'), '--data', server.dataDir]
-    const { code, stderr } = await startCommand(t, args, program).ended
-    t.equal(code, 1)
-    t.match(
-      stderr,
-      /^topicd: the backup was stopped: only \d+ bytes are free on its disk, and 16777216 must stay free\n$/,
-    )
-    t.strictSame(readdirSync(disk), ['db'])
-    await until(
-      'writes are accepted again',
-      async () => (await server.post('addAndSet', { path: 'a', value: 1 })).status === 200 || undefined,
-    )
-    t.equal(server.timesLogged('worker died'), 0, 'no worker died')
-  },
-)
+await t.test('a backup that leaves too little space stops and removes its file', { skip: needsRoot }, async (t) => {
+  const disk = mkdtempSync(join(tmpdir(), 'topicd-disk-'))
+  t.teardown(() => {
+    spawnSync('umount', ['-l', disk])
+    rmSync(disk, { recursive: true, force: true })
+  })
+  t.equal(spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${64 * mebibyte}`, 'tmpfs', disk]).status, 0)
+  const server = await startServer(t, {
+    dataDir: join(disk, 'db'),
+    program,
+    flags: ['--disk-free-bytes-min', String(16 * mebibyte)],
+  })
+  const args = ['backup', join(disk, 'copy.mdb'), '--data', server.dataDir]
+  const { code, stderr } = await startCommand(t, args, program).ended
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /^topicd: the backup was stopped: only \d+ bytes are free on its disk, and 16777216 must stay free\n$/,
+  )
+  t.strictSame(readdirSync(disk), ['db'])
+  await until(
+    'writes are accepted again',
+    async () => (await server.post('addAndSet', { path: 'a', value: 1 })).status === 200 || undefined,
+  )
+  t.equal(server.timesLogged('worker died'), 0, 'no worker died')
+})
 
-await t.test(
-  'a backup to a path at which the service has another directory is rejected',
-  { skip: needsRoot },
-  async (t) => {
-    const seen = join(directory, 'seen')
-    mkdirSync(seen)
-    // The shell mounts a private file system over the directory, then becomes the service.
-    const wrapper = join(directory, 'private.mjs')
-    writeFileSync(
-      wrapper,
-      `import { spawn } from 'node:child_process'
+await t.test('a backup is rejected if its directory differs for the service', { skip: needsRoot }, async (t) => {
+  const seen = join(directory, 'seen')
+  mkdirSync(seen)
+  // The shell mounts a private file system over the directory, then becomes the service.
+  const wrapper = join(directory, 'private.mjs')
+  writeFileSync(
+    wrapper,
+    `import { spawn } from 'node:child_process'
 const child = spawn('unshare', ['-m', '--propagation', 'private', 'sh', '-c', 'mount -t tmpfs tmpfs "$0" && exec "$@"', ${JSON.stringify(seen)},
   process.execPath, ${JSON.stringify(mainFile)}, ...process.argv.slice(2)], { stdio: 'inherit' })
 process.on('SIGTERM', () => child.kill('SIGTERM'))
 child.on('exit', (code) => process.exit(code ?? 1))
 `,
-    )
-    const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
-    const file = join(seen, 'copy.mdb')
-    const { code, stderr } = await server.command('backup', file)
-    t.equal(code, 1)
-    t.match(
-      stderr,
-      /^topicd: the service sees a different directory at \S+seen than this command, .*PrivateTmp.*\/var\/lib\/topicd-backups with the unit\n$/,
-    )
-  },
-)
+  )
+  const server = await startServer(t, { dataDir: join(directory, 'private'), program: wrapper })
+  const file = join(seen, 'copy.mdb')
+  const { code, stderr } = await server.command('backup', file)
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /^topicd: the service sees a different directory at \S+seen than this command, .*PrivateTmp.*\/var\/lib\/topicd-backups with the unit\n$/,
+  )
+})

@@ -33,26 +33,23 @@ function importedFile(content: string, data: string): ReturnType<typeof importFr
   return importFrom(file, data)
 }
 
-await t.test(
-  'an import of a truncated export fails at the end of piped input, or immediately if it reads a file',
-  async (t) => {
-    const data = fresh()
-    t.match(await imported(cut, data), {
-      code: 1,
-      stdout: '',
-      stderr:
-        'topicd: the input does not end with the last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
-    })
-    t.equal(await exported(data), whole, 'the lines of the export have been imported')
-    const file = fresh()
-    t.match(await importedFile(cut, file), {
-      code: 1,
-      stderr: /nothing was imported: standard input .* may be truncated; if it is/,
-    })
-    t.match(await importedFile(`${whole}\n`, file), { code: 0, stderr: '' })
-    t.equal(await exported(file), whole)
-  },
-)
+await t.test('an import of a truncated export fails at the end of a pipe, and immediately for a file', async (t) => {
+  const data = fresh()
+  t.match(await imported(cut, data), {
+    code: 1,
+    stdout: '',
+    stderr:
+      'topicd: the input does not end with the last line of an export, so it may be truncated: all of its 2 lines were imported; if it is complete (earlier versions wrote no such line), use --allow-unfinished\n',
+  })
+  t.equal(await exported(data), whole, 'the lines of the export have been imported')
+  const file = fresh()
+  t.match(await importedFile(cut, file), {
+    code: 1,
+    stderr: /nothing was imported: standard input .* may be truncated; if it is/,
+  })
+  t.match(await importedFile(`${whole}\n`, file), { code: 0, stderr: '' })
+  t.equal(await exported(file), whole)
+})
 
 await t.test('an export of a damaged store writes every readable topic, but no last line', async (t) => {
   const data = fresh()

@@ -33,33 +33,30 @@ t.test('every command uses the data directory of the settings file', async (t) =
   t.match(byFlag.stdout, /"path":"a"/, 'the file may also be named by a flag')
 })
 
-t.test(
-  'a flag overrides the environment, which overrides the settings file, which overrides the default',
-  async (t) => {
-    const file = settingsFile(t)
-    const directory = (name: string): string => join(t.testdirName, name)
-    writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
-    for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
-      mkdirSync(directory(name), { recursive: true })
-      await runCommand(
-        ['import', '--allow-unfinished', '--data', directory(name)],
-        {},
-        `{"path":"${name}","type":"json","value":1}\n`,
-      )
-    }
-    const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
-      spawnSync(process.execPath, [mainFile, 'export', ...args], {
-        env: { ...cleanEnv(), ...env },
-        cwd: directory('cwd'),
-        encoding: 'utf8',
-      }).stdout
-    const both = { TOPICD_SETTINGS: file, TOPICD_DATA: directory('environment') }
-    t.match(exported(['--data', directory('flag')], both), '"path":"flag"')
-    t.match(exported([], both), '"path":"environment"')
-    t.match(exported([], { TOPICD_SETTINGS: file }), '"path":"file"')
-    t.match(exported([], {}), '"path":"cwd/data"')
-  },
-)
+t.test('a flag overrides the environment, which overrides the settings file, which overrides defaults', async (t) => {
+  const file = settingsFile(t)
+  const directory = (name: string): string => join(t.testdirName, name)
+  writeFileSync(file, `TOPICD_DATA=${directory('file')}\n`)
+  for (const name of ['flag', 'environment', 'file', 'cwd/data']) {
+    mkdirSync(directory(name), { recursive: true })
+    await runCommand(
+      ['import', '--allow-unfinished', '--data', directory(name)],
+      {},
+      `{"path":"${name}","type":"json","value":1}\n`,
+    )
+  }
+  const exported = (args: readonly string[], env: Readonly<Record<string, string>>): string =>
+    spawnSync(process.execPath, [mainFile, 'export', ...args], {
+      env: { ...cleanEnv(), ...env },
+      cwd: directory('cwd'),
+      encoding: 'utf8',
+    }).stdout
+  const both = { TOPICD_SETTINGS: file, TOPICD_DATA: directory('environment') }
+  t.match(exported(['--data', directory('flag')], both), '"path":"flag"')
+  t.match(exported([], both), '"path":"environment"')
+  t.match(exported([], { TOPICD_SETTINGS: file }), '"path":"file"')
+  t.match(exported([], {}), '"path":"cwd/data"')
+})
 
 /** Nothing listens on port 1, and a command retries for a while before it reports that. All commands run concurrently here. */
 const engineAwayMsMax = 120_000

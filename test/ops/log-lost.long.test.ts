@@ -60,27 +60,24 @@ async function keysIn(dataDir: string, directory: string) {
   return { keys, revision }
 }
 
-await t.test(
-  'a service with a full log device serves requests and revokes the first key that it cannot show',
-  async (t) => {
-    const directory = t.testdir()
-    const full = openSync('/dev/full', 'w')
-    // Not the data directory of `service`, because a first key is created only in a new store.
-    const [dataDir, other] = [join(directory, 'db'), join(directory, 'other')]
-    const service = await bareService(other, ['--access-log', '--first-key'])
-    const command = service.command.map((word) => (word === other ? dataDir : word)) as [string, ...string[]]
-    const { stop } = await runBare(t, { ...service, command }, ['ignore', full, full])
-    t.equal(await refusals(service), requests)
-    await unharmed(t, service)
-    let copies = 0
-    const { keys } = await until('a key was created and revoked', async () => {
-      const found = await keysIn(dataDir, join(directory, `copy${copies++}`))
-      return found.revision === 2 ? found : undefined
-    })
-    t.strictSame(keys, [], 'a key that could not be printed is not kept')
-    t.strictSame(await stop(), [0, null])
-  },
-)
+await t.test('a service whose log is full serves requests and revokes the first key that it cannot show', async (t) => {
+  const directory = t.testdir()
+  const full = openSync('/dev/full', 'w')
+  // Not the data directory of `service`, because a first key is created only in a new store.
+  const [dataDir, other] = [join(directory, 'db'), join(directory, 'other')]
+  const service = await bareService(other, ['--access-log', '--first-key'])
+  const command = service.command.map((word) => (word === other ? dataDir : word)) as [string, ...string[]]
+  const { stop } = await runBare(t, { ...service, command }, ['ignore', full, full])
+  t.equal(await refusals(service), requests)
+  await unharmed(t, service)
+  let copies = 0
+  const { keys } = await until('a key was created and revoked', async () => {
+    const found = await keysIn(dataDir, join(directory, `copy${copies++}`))
+    return found.revision === 2 ? found : undefined
+  })
+  t.strictSame(keys, [], 'a key that could not be printed is not kept')
+  t.strictSame(await stop(), [0, null])
+})
 
 await t.test('a service whose log is not read serves requests and later counts lost lines', async (t) => {
   const service = await bareService(join(t.testdir(), 'db'), ['--access-log'])

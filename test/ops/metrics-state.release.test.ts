@@ -119,33 +119,27 @@ await t.test('the time of the last backup survives a failed backup and a restart
 const noOpenssl =
   spawnSync('openssl', ['version']).error !== undefined && 'openssl is not installed: certificates were NOT tested'
 
-await t.test(
-  'the expiry metric follows the certificate in use, even after a reload',
-  { skip: noOpenssl },
-  async (t) => {
-    const directory = t.testdir()
-    const cert = join(directory, 'cert.pem')
-    const key = join(directory, 'key.pem')
-    const make = (days: number): number => {
-      const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days ${days}`.split(
-        ' ',
-      )
-      execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
-      const end = execFileSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
-      return Date.parse(end.trim().replace('notAfter=', '')) / 1000
-    }
-    const first = make(30)
-    const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
-    const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
-    const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
-    t.equal(await expiry(), first)
-    const second = make(60)
-    t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
-    child.kill('SIGHUP')
-    await until('the new expiry is reported', async () => (await expiry()) === second || undefined, 60_000)
-    t.strictSame(await stop(), [0, null])
-  },
-)
+await t.test('the expiry metric follows the used certificate, even after a reload', { skip: noOpenssl }, async (t) => {
+  const directory = t.testdir()
+  const cert = join(directory, 'cert.pem')
+  const key = join(directory, 'key.pem')
+  const make = (days: number): number => {
+    const args = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days ${days}`.split(' ')
+    execFileSync('openssl', [...args, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+    const end = execFileSync('openssl', ['x509', '-noout', '-enddate', '-in', cert], { encoding: 'utf8' })
+    return Date.parse(end.trim().replace('notAfter=', '')) / 1000
+  }
+  const first = make(30)
+  const service = await bareService(join(directory, 'db'), ['--tls-cert', cert, '--tls-key', key])
+  const expiry = async () => (await scrape(service.adminUrl)).value('topicd_certificate_expiry_timestamp_seconds')
+  const { child, stop } = await runBare(t, service, ['ignore', 'ignore', 'inherit'])
+  t.equal(await expiry(), first)
+  const second = make(60)
+  t.equal(await expiry(), first, 'a new file that is not in use yet is not reported')
+  child.kill('SIGHUP')
+  await until('the new expiry is reported', async () => (await expiry()) === second || undefined, 60_000)
+  t.strictSame(await stop(), [0, null])
+})
 
 await t.test('an expiring certificate is logged as a warning', async (t) => {
   const warnings: string[] = []

@@ -75,25 +75,22 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     t.equal(machine.run('sysctl -n net.ipv4.tcp_migrate_req'), '1')
   })
 
-  await t.test(
-    "commands run by root find the service's topics and leave no file owned by root in the data directory",
-    async (t) => {
-      const path = { path: 'rooms/1/celsius' }
-      const key = machine.run('cd /root; topicd keys add running; sleep 0.5')
-      t.equal(post(machine, key, 'fetch', path), value, 'a key added while the service runs')
-      // Now each command would have to create the lock file and the table of readers.
-      machine.run('systemctl stop topicd; rm /var/lib/topicd/lock /var/lib/topicd/topics/lock.mdb')
-      const later = machine.run('cd /root; topicd keys add stopped; topicd export > /root/all.ndjson; topicd check')
-      t.match(later, ' 0 findings')
-      t.equal(machine.run('find /var/lib/topicd ! -user topicd'), '')
-      t.equal(machine.try('ls -d /root/data').status, 2, 'no store elsewhere')
-      machine.run('systemctl start topicd')
-      t.equal(post(machine, later.split('\n')[0] ?? '', 'fetch', path), value, 'a key added during the stop')
-      machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
-      const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
-      t.match(other, { status: 1, output: 'there is no directory /root/data' })
-    },
-  )
+  await t.test("root's commands find the service's topics and leave no file of root in its directory", async (t) => {
+    const path = { path: 'rooms/1/celsius' }
+    const key = machine.run('cd /root; topicd keys add running; sleep 0.5')
+    t.equal(post(machine, key, 'fetch', path), value, 'a key added while the service runs')
+    // Now each command would have to create the lock file and the table of readers.
+    machine.run('systemctl stop topicd; rm /var/lib/topicd/lock /var/lib/topicd/topics/lock.mdb')
+    const later = machine.run('cd /root; topicd keys add stopped; topicd export > /root/all.ndjson; topicd check')
+    t.match(later, ' 0 findings')
+    t.equal(machine.run('find /var/lib/topicd ! -user topicd'), '')
+    t.equal(machine.try('ls -d /root/data').status, 2, 'no store elsewhere')
+    machine.run('systemctl start topicd')
+    t.equal(post(machine, later.split('\n')[0] ?? '', 'fetch', path), value, 'a key added during the stop')
+    machine.run('topicd keys revoke running; topicd keys revoke stopped; topicd reload')
+    const other = machine.try('cd /root; topicd keys add elsewhere --data /root/data')
+    t.match(other, { status: 1, output: 'there is no directory /root/data' })
+  })
 
   await t.test('a primary that is killed or hangs is started again', async () => {
     const killed = mainPid()
@@ -161,34 +158,28 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     isWhole()
   })
 
-  await t.test(
-    'if the release changes the default settings file, dpkg asks about an edited one or keeps it',
-    async (t) => {
-      machine.run(`dpkg-deb -R /root/8.1.0.deb /root/other
+  await t.test('if a release changes the settings file, dpkg asks about an edited one or keeps it', async (t) => {
+    machine.run(`dpkg-deb -R /root/8.1.0.deb /root/other
       echo '# another comment' >> /root/other/etc/topicd/topicd.env; dpkg-deb -Zgzip -z1 -b /root/other /root/other.deb`)
-      const asked = machine.try('dpkg -i /root/other.deb </dev/null')
-      t.not(asked.status, 0)
-      t.match(asked.output, 'end of file on stdin at conffile prompt')
-      isWhole()
-      machine.run('dpkg --force-confold --configure topicd </dev/null')
-      t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 8.1.0')
-      t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m)
-      machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
-    },
-  )
+    const asked = machine.try('dpkg -i /root/other.deb </dev/null')
+    t.not(asked.status, 0)
+    t.match(asked.output, 'end of file on stdin at conffile prompt')
+    isWhole()
+    machine.run('dpkg --force-confold --configure topicd </dev/null')
+    t.match(machine.run('systemctl status topicd --no-pager'), 'workers are serving, version 8.1.0')
+    t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m)
+    machine.run('rm -r /root/other; rm -f /etc/topicd/*.dpkg-*')
+  })
 
-  await t.test(
-    'a release that requires a restart restarts the service, both at the upgrade and at the rollback',
-    async (t) => {
-      for (const version of ['9.0.0', '8.0.0']) {
-        const before = mainPid()
-        machine.run(`dpkg --force-confold -i /root/${version}.deb </dev/null; rm -f /etc/topicd/*.dpkg-*`)
-        t.not(mainPid(), before, `to ${version}`)
-        isWhole()
-      }
-      t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m, 'settings are kept')
-    },
-  )
+  await t.test('a release that requires a restart restarts the service at an upgrade and at a rollback', async (t) => {
+    for (const version of ['9.0.0', '8.0.0']) {
+      const before = mainPid()
+      machine.run(`dpkg --force-confold -i /root/${version}.deb </dev/null; rm -f /etc/topicd/*.dpkg-*`)
+      t.not(mainPid(), before, `to ${version}`)
+      isWhole()
+    }
+    t.match(machine.run('cat /etc/topicd/topicd.env'), /^TOPICD_WORKERS=2$/m, 'settings are kept')
+  })
 
   await t.test('a stopped service stays stopped during an upgrade', async (t) => {
     machine.run('systemctl stop topicd; dpkg -i /root/8.1.0.deb')
@@ -280,27 +271,24 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     machine.run('systemctl enable topicd@two')
   })
 
-  await t.test(
-    'removing the package keeps the data, and purging it names the directories that it deletes',
-    async (t) => {
-      const removed = machine.run('dpkg -r topicd')
-      t.match(removed, 'kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd')
-      t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
-      machine.run('dpkg --unpack /root/8.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
-      for (const port of [8081, 8091]) until(machine, `curl -sf http://127.0.0.1:${port}/readyz`)
-      isWhole()
-      machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
-      const kept = machine.run('dpkg -P topicd')
-      t.match(kept, 'kept: /var/lib/topicd, which an installation without dpkg uses')
-      machine.run('rmdir /opt/topicd; dpkg -i /root/8.0.0.deb')
-      until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
-      isWhole()
-      const purged = machine.run('dpkg -P topicd')
-      for (const directory of ['/etc/topicd', '/var/lib/topicd', '/var/lib/topicd@two/data']) {
-        t.match(purged, `topicd: deleting ${directory} (`)
-        t.not(machine.try(`test -e ${directory}`).status, 0)
-      }
-      t.equal(machine.try('ls -d /usr/lib/topicd /usr/bin/topicd /lib/systemd/system/topicd* 2>/dev/null').output, '')
-    },
-  )
+  await t.test('removing the package keeps the data, and a purge names the directories that it deletes', async (t) => {
+    const removed = machine.run('dpkg -r topicd')
+    t.match(removed, 'kept until a purge: settings in /etc/topicd, topics in /var/lib/topicd')
+    t.not(machine.try('pgrep -f topicd/dist/main.js').status, 0, 'nothing runs')
+    machine.run('dpkg --unpack /root/8.0.0.deb; rm -rf /run/topicd-upgrade; dpkg --configure topicd')
+    for (const port of [8081, 8091]) until(machine, `curl -sf http://127.0.0.1:${port}/readyz`)
+    isWhole()
+    machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
+    const kept = machine.run('dpkg -P topicd')
+    t.match(kept, 'kept: /var/lib/topicd, which an installation without dpkg uses')
+    machine.run('rmdir /opt/topicd; dpkg -i /root/8.0.0.deb')
+    until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
+    isWhole()
+    const purged = machine.run('dpkg -P topicd')
+    for (const directory of ['/etc/topicd', '/var/lib/topicd', '/var/lib/topicd@two/data']) {
+      t.match(purged, `topicd: deleting ${directory} (`)
+      t.not(machine.try(`test -e ${directory}`).status, 0)
+    }
+    t.equal(machine.try('ls -d /usr/lib/topicd /usr/bin/topicd /lib/systemd/system/topicd* 2>/dev/null').output, '')
+  })
 })

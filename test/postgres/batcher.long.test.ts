@@ -67,20 +67,17 @@ t.test('requests of one turn of the event loop share a statement', async (t) => 
   t.strictSame(await endAll(simulation), ['a1+a2 b1 c1'])
 })
 
-t.test(
-  'a statement has a limited number of groups of requests, and no further group once it exceeds 4 MiB',
-  async (t) => {
-    const many = simulate({ groupsMax: 2 })
-    for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
-    await nextTurn()
-    t.strictSame(await endAll(many), ['a1+a2 b1', 'c1'])
-    const large = simulate()
-    large.batcher.add(request('a1', 4 * 1024 * 1024))
-    for (const name of ['b1', 'c1']) large.batcher.add(request(name))
-    await nextTurn()
-    t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'one more group is taken at the limit, and none beyond it')
-  },
-)
+t.test('a statement has a limited number of groups of requests, and no more once it exceeds 4 MiB', async (t) => {
+  const many = simulate({ groupsMax: 2 })
+  for (const name of ['a1', 'b1', 'c1', 'a2']) many.batcher.add(request(name))
+  await nextTurn()
+  t.strictSame(await endAll(many), ['a1+a2 b1', 'c1'])
+  const large = simulate()
+  large.batcher.add(request('a1', 4 * 1024 * 1024))
+  for (const name of ['b1', 'c1']) large.batcher.add(request(name))
+  await nextTurn()
+  t.strictSame(await endAll(large), ['a1 b1', 'c1'], 'one more group is taken at the limit, and none beyond it')
+})
 
 t.test('requests that are put back into the queue are sent before newer ones', async (t) => {
   const simulation = simulate()

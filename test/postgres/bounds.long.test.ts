@@ -70,80 +70,68 @@ async function makeBig(): Promise<string> {
   return store
 }
 
-await t.test(
-  'concurrent fetches of large values use a bounded amount of memory',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const [topics, valueBytes] = [bigTopics, bigBytes]
-    const store = await storeOfBig
-    const server = await startServer(t, { store, workers: 1 })
-    const worker = first(server.workerPids())
-    const before = peakBytes(worker)
-    const agent = new Agent({ keepAlive: true, maxSockets: topics })
-    t.teardown(() => agent.destroy())
-    const fetched = await Promise.all(
-      Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
-    )
-    t.ok(Math.min(...fetched) > valueBytes, `each response is complete: ${Math.min(...fetched)} bytes or more`)
-    const grown = peakBytes(worker) - before
-    t.ok(
-      grown < bytesMax,
-      `${topics} values of ${valueBytes} bytes grew the worker by ${Math.round(grown / mebibyte)} MiB`,
-    )
-  },
-)
+await t.test('concurrent fetches of large values use a bounded memory', { skip, timeout: 600_000 }, async (t) => {
+  const [topics, valueBytes] = [bigTopics, bigBytes]
+  const store = await storeOfBig
+  const server = await startServer(t, { store, workers: 1 })
+  const worker = first(server.workerPids())
+  const before = peakBytes(worker)
+  const agent = new Agent({ keepAlive: true, maxSockets: topics })
+  t.teardown(() => agent.destroy())
+  const fetched = await Promise.all(
+    Array.from({ length: topics }, (_, i) => fetchedBytes(server, agent, `big/${i + 1}`)),
+  )
+  t.ok(Math.min(...fetched) > valueBytes, `each response is complete: ${Math.min(...fetched)} bytes or more`)
+  const grown = peakBytes(worker) - before
+  t.ok(
+    grown < bytesMax,
+    `${topics} values of ${valueBytes} bytes grew the worker by ${Math.round(grown / mebibyte)} MiB`,
+  )
+})
 
-await t.test(
-  'clients that read large values concurrently are served about equally often',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const opened = await openPostgresStore(await storeOfBig)
-    t.teardown(() => opened.close())
-    const endMs = performance.now() + 3000
-    const answered = await Promise.all(
-      Array.from({ length: 6 }, async (_, i) => {
-        let count = 0
-        for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
-        return count
-      }),
-    )
-    t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
-  },
-)
+await t.test('concurrent readers of large values are served about equally', { skip, timeout: 600_000 }, async (t) => {
+  const opened = await openPostgresStore(await storeOfBig)
+  t.teardown(() => opened.close())
+  const endMs = performance.now() + 3000
+  const answered = await Promise.all(
+    Array.from({ length: 6 }, async (_, i) => {
+      let count = 0
+      for (; performance.now() < endMs; count++) await opened.readTopic(`big/${i + 1}` as Path, storedForms.json)
+      return count
+    }),
+  )
+  t.ok(Math.min(...answered) >= Math.max(...answered) / 2, `read ${answered.join(', ')} times`)
+})
 
-await t.test(
-  'concurrent pages of large items are correct and within their limit',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const store = (await engine?.database()) ?? ''
-    const roots = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-    for (const root of roots) await insertBig(store, 12, 200_000, root)
-    const opened = await openPostgresStore(store)
-    t.teardown(() => opened.close())
-    const readPage = async (
-      root: string,
-      bytesMax: number,
-    ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
-      const plan = planned(`*${root}//`)
-      const query = { plan, form: storedForms.json, branches: undefined, after: undefined, size: 20, bytesMax }
-      const { buffer, start, end, hasMore } = await opened.readPage(query, { aborted: false })
-      return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
-    }
-    for (const [bytesMax, items] of [
-      [300_000, 1],
-      [1_500_000, 7],
-      [16 * mebibyte, 12],
-    ] as const) {
-      const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
-      const found = pages.map(([hasMore, some]) => [hasMore, some.length, first(some).path.split('/')[0]])
-      t.same(
-        found,
-        roots.map((root) => [items < 12, items, root]),
-        `pages of at most ${bytesMax} bytes`,
-      )
-    }
-  },
-)
+await t.test('concurrent pages of large items are correct and within limits', { skip, timeout: 600_000 }, async (t) => {
+  const store = (await engine?.database()) ?? ''
+  const roots = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  for (const root of roots) await insertBig(store, 12, 200_000, root)
+  const opened = await openPostgresStore(store)
+  t.teardown(() => opened.close())
+  const readPage = async (
+    root: string,
+    bytesMax: number,
+  ): Promise<[hasMore: boolean, items: readonly { path: string }[]]> => {
+    const plan = planned(`*${root}//`)
+    const query = { plan, form: storedForms.json, branches: undefined, after: undefined, size: 20, bytesMax }
+    const { buffer, start, end, hasMore } = await opened.readPage(query, { aborted: false })
+    return [hasMore, JSON.parse(`[${buffer.toString('utf8', start, end)}]`) as { path: string }[]]
+  }
+  for (const [bytesMax, items] of [
+    [300_000, 1],
+    [1_500_000, 7],
+    [16 * mebibyte, 12],
+  ] as const) {
+    const pages = await Promise.all(roots.map((root) => readPage(root, bytesMax)))
+    const found = pages.map(([hasMore, some]) => [hasMore, some.length, first(some).path.split('/')[0]])
+    t.same(
+      found,
+      roots.map((root) => [items < 12, items, root]),
+      `pages of at most ${bytesMax} bytes`,
+    )
+  }
+})
 
 /** The program with a tenth of the usual limit, a minute, on the idle time within a reader's transaction. */
 function impatientProgram(directory: string): string {

@@ -82,19 +82,15 @@ await t.test('requests over a silent link are rejected until the link works agai
   await until('a fetch succeeds', async () => ((await post('fetch', { path: 'a' })).status === 200 ? true : undefined))
 })
 
-await t.test(
-  'a write on a frozen link has an unknown outcome and is never executed later',
-  { skip, timeout },
-  async (t) => {
-    const { store, proxy, send, isUnchanged } = await startBehindProxy(t)
-    proxy.set('freeze')
-    const [write, read] = await Promise.all([send('set', { path: 'a', value: 2 }), send('fetch', { path: 'a' })])
-    refuses(t, write, 503, 'unknown_outcome', 'a write that was sent')
-    refuses(t, read, 503, 'store_unavailable', 'a read')
-    await thaw(t, proxy, store)
-    await isUnchanged('a')
-  },
-)
+await t.test('a write on a frozen link has an unknown outcome and never runs later', { skip, timeout }, async (t) => {
+  const { store, proxy, send, isUnchanged } = await startBehindProxy(t)
+  proxy.set('freeze')
+  const [write, read] = await Promise.all([send('set', { path: 'a', value: 2 }), send('fetch', { path: 'a' })])
+  refuses(t, write, 503, 'unknown_outcome', 'a write that was sent')
+  refuses(t, read, 503, 'store_unavailable', 'a read')
+  await thaw(t, proxy, store)
+  await isUnchanged('a')
+})
 
 for (const [route, body] of [
   ['set', { path: 'a', value: 2 }],
@@ -115,40 +111,32 @@ for (const [route, body] of [
 
 const paths = ['a', 'b', 'c']
 
-await t.test(
-  'writes that wait behind another write on a frozen link are rejected and never executed',
-  { skip, timeout },
-  async (t) => {
-    const { store, proxy, send, isUnchanged } = await startBehindProxy(t, paths)
-    const write = (path: string) => send('set', { path, value: 2 })
-    const isSent = proxy.holdNext(['commit_changes'], 0)
-    const first = write('a')
-    await isSent
-    proxy.set('freeze')
-    const others = ['b', 'c'].map(write)
-    refuses(t, await first, 503, 'unknown_outcome', 'the write that was sent')
-    for (const other of others) refuses(t, await other, 503, 'store_unavailable', 'a waiting write')
-    await thaw(t, proxy, store)
-    for (const path of paths) await isUnchanged(path)
-  },
-)
+await t.test('writes that wait behind a frozen write are rejected and never executed', { skip, timeout }, async (t) => {
+  const { store, proxy, send, isUnchanged } = await startBehindProxy(t, paths)
+  const write = (path: string) => send('set', { path, value: 2 })
+  const isSent = proxy.holdNext(['commit_changes'], 0)
+  const first = write('a')
+  await isSent
+  proxy.set('freeze')
+  const others = ['b', 'c'].map(write)
+  refuses(t, await first, 503, 'unknown_outcome', 'the write that was sent')
+  for (const other of others) refuses(t, await other, 503, 'store_unavailable', 'a waiting write')
+  await thaw(t, proxy, store)
+  for (const path of paths) await isUnchanged(path)
+})
 
-await t.test(
-  'the time that a write waits for its commit counts towards its time limit',
-  { skip, timeout },
-  async (t) => {
-    const { proxy, send, isUnchanged } = await startBehindProxy(t, paths)
-    const write = (path: string) => send('set', { path, value: 2 })
-    const held = proxy.holdNext(['commit_changes'], 2000)
-    const first = write('a')
-    await held
-    const second = write('b')
-    await proxy.holdNext(['commit_changes'], 2200)
-    gives(t, await first, '{"path":"a"}', 'the write that was sent immediately')
-    refuses(t, await second, 503, 'store_unavailable', 'the write would start more than 4 s after its request')
-    await isUnchanged('b')
-  },
-)
+await t.test('the wait of a write for its commit counts towards its time limit', { skip, timeout }, async (t) => {
+  const { proxy, send, isUnchanged } = await startBehindProxy(t, paths)
+  const write = (path: string) => send('set', { path, value: 2 })
+  const held = proxy.holdNext(['commit_changes'], 2000)
+  const first = write('a')
+  await held
+  const second = write('b')
+  await proxy.holdNext(['commit_changes'], 2200)
+  gives(t, await first, '{"path":"a"}', 'the write that was sent immediately')
+  refuses(t, await second, 503, 'store_unavailable', 'the write would start more than 4 s after its request')
+  await isUnchanged('b')
+})
 
 /**
  * One store opened twice, as by two processes: `slow` through a proxy, `quick` directly. A due policy removes a/1. When this resolves, the
@@ -187,38 +175,26 @@ async function startClause(t: Test) {
 const takeLease = `update topicd.leases set holder = 'another',
   expires = floor(extract(epoch from clock_timestamp()) * 1000)::bigint + 3000`
 
-await t.test(
-  'a late statement of a remove clause removes nothing if another process has executed the clause',
-  { skip, timeout },
-  async (t) => {
-    const { create, isThere, sweepUntilGone, thaw } = await startClause(t)
-    await sweepUntilGone()
-    t.equal(await create('a/1'), 'created', 'a client creates the topic again')
-    await thaw()
-    t.ok(await isThere('a/1'), 'the delayed statement did not remove it')
-  },
-)
+await t.test('a late remove clause removes nothing if another process executed it', { skip, timeout }, async (t) => {
+  const { create, isThere, sweepUntilGone, thaw } = await startClause(t)
+  await sweepUntilGone()
+  t.equal(await create('a/1'), 'created', 'a client creates the topic again')
+  await thaw()
+  t.ok(await isThere('a/1'), 'the delayed statement did not remove it')
+})
 
-await t.test(
-  'a process that waited for the lease does not take it from its new holder',
-  { skip, timeout },
-  async (t) => {
-    const address = (await engine?.database()) ?? ''
-    const store = await openPostgresStore(address)
-    t.teardown(() => store.close())
-    const holder = await connect(t, address)
-    await holder.query(`begin; select 1 from topicd.leases for update`)
-    const swept = store.removeDue(planSelector)
-    await until('the process waits for the row', async () => {
-      const query = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      return (await execute(address, query)).length > 0 || undefined
-    })
-    await holder.query(`${takeLease}; commit`)
-    await swept
-    t.equal(
-      only(await execute(address, 'select holder from topicd.leases')).holder,
-      'another',
-      'the new holder keeps it',
-    )
-  },
-)
+await t.test('a process that waited for a lease does not take it from its new holder', { skip, timeout }, async (t) => {
+  const address = (await engine?.database()) ?? ''
+  const store = await openPostgresStore(address)
+  t.teardown(() => store.close())
+  const holder = await connect(t, address)
+  await holder.query(`begin; select 1 from topicd.leases for update`)
+  const swept = store.removeDue(planSelector)
+  await until('the process waits for the row', async () => {
+    const query = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return (await execute(address, query)).length > 0 || undefined
+  })
+  await holder.query(`${takeLease}; commit`)
+  await swept
+  t.equal(only(await execute(address, 'select holder from topicd.leases')).holder, 'another', 'the new holder keeps it')
+})

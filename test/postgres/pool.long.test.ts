@@ -162,37 +162,34 @@ t.test('only sessions unused for a minute are closed', async (t) => {
   t.equal(await pool.acquire(), used)
 })
 
-t.test(
-  "a process has at most 8 sessions for reads, or its share of the server's connections if that is smaller",
-  async (t) => {
-    const { open } = Engine.prototype
-    t.teardown(() => Object.assign(Engine.prototype, { open }))
-    for (const [slots, sharers, expected] of [
-      [1000, 1, 8],
-      [100, 4, 5],
-      [10, 4, 1],
-    ] as const) {
-      let opened = 0
-      let answer = (): void => {}
-      const answered = new Promise<readonly unknown[]>((resolve) => (answer = () => resolve([])))
-      Engine.prototype.open = async () => {
-        opened++
-        const session = { slots, timeline: 0, execute: () => answered }
-        return Object.assign(new SimulatedSession(), session) as unknown as Session
-      }
-      const connections = new Connections('postgres://127.0.0.1/test', sharers)
-      const read = (): Promise<unknown> => connections.read({ name: 'any', text: '' }, [])
-      const reads = [read()]
-      await turn()
-      for (let i = 0; i < 30; i++) reads.push(read())
-      await turn()
-      t.equal(opened, expected, `${slots} for ${sharers} processes`)
-      answer()
-      await Promise.all(reads)
-      await connections.close()
+t.test("a process has at most 8 sessions for reads, or its share of the server's connections if smaller", async (t) => {
+  const { open } = Engine.prototype
+  t.teardown(() => Object.assign(Engine.prototype, { open }))
+  for (const [slots, sharers, expected] of [
+    [1000, 1, 8],
+    [100, 4, 5],
+    [10, 4, 1],
+  ] as const) {
+    let opened = 0
+    let answer = (): void => {}
+    const answered = new Promise<readonly unknown[]>((resolve) => (answer = () => resolve([])))
+    Engine.prototype.open = async () => {
+      opened++
+      const session = { slots, timeline: 0, execute: () => answered }
+      return Object.assign(new SimulatedSession(), session) as unknown as Session
     }
-  },
-)
+    const connections = new Connections('postgres://127.0.0.1/test', sharers)
+    const read = (): Promise<unknown> => connections.read({ name: 'any', text: '' }, [])
+    const reads = [read()]
+    await turn()
+    for (let i = 0; i < 30; i++) reads.push(read())
+    await turn()
+    t.equal(opened, expected, `${slots} for ${sharers} processes`)
+    answer()
+    await Promise.all(reads)
+    await connections.close()
+  }
+})
 
 t.test('closing the pool ends abandoned sessions immediately and other sessions after a moment', async (t) => {
   const { engine, pool } = simulate(3)

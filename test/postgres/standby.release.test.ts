@@ -71,45 +71,42 @@ await t.test('no write is acknowledged while the standby is down', { skip, timeo
   }
   for (let i = 0; i < 64; i++) await post('addAndSet', { path: `old/${i}`, value: i })
 
-  await t.test(
-    'while the standby is down, fetches continue and the engine has sessions left for other clients',
-    async (t) => {
-      await pair.standby.stop('SIGKILL')
-      // Writes of every kind, because each kind has its own batches in flight.
-      const writers = flood(server.connect(64), (i) => {
-        switch (i % 4) {
-          case 0:
-            return ['set', { path: `old/${i % 64}`, value: i }]
-          case 1:
-            return ['remove', { path: `old/${i % 64}` }]
-          case 2:
-            return ['add', { path: `new/${i}`, type: 'json' }]
-          default:
-            return ['addAndSet', { path: `new/${i}`, value: i }]
-        }
-      })
-      const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }], 20)
-      const counts: number[] = []
-      await until('every writer was answered several times', async () => {
-        const [row] = await execute(
-          onPrimary,
-          `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
-        )
-        counts.push(Number(row?.count))
-        await sleep(500)
-        return writers.rounds() >= roundsMin || undefined
-      })
-      const written = writers.stop()
-      const read = await readers.stop()
-      await pair.standby.start()
-      t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches got 200`)
-      t.ok(Math.max(...counts) <= 40 * 0.4, `the service had at most ${Math.max(...counts)} of 40 sessions`)
-      t.notOk((await written).has(500), 'no write got 500')
-      await until('a write succeeds', async () =>
-        (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
+  await t.test('while the standby is down, fetches continue and the engine has sessions left for others', async (t) => {
+    await pair.standby.stop('SIGKILL')
+    // Writes of every kind, because each kind has its own batches in flight.
+    const writers = flood(server.connect(64), (i) => {
+      switch (i % 4) {
+        case 0:
+          return ['set', { path: `old/${i % 64}`, value: i }]
+        case 1:
+          return ['remove', { path: `old/${i % 64}` }]
+        case 2:
+          return ['add', { path: `new/${i}`, type: 'json' }]
+        default:
+          return ['addAndSet', { path: `new/${i}`, value: i }]
+      }
+    })
+    const readers = flood(server.connect(4), () => ['fetch', { path: 'a' }], 20)
+    const counts: number[] = []
+    await until('every writer was answered several times', async () => {
+      const [row] = await execute(
+        onPrimary,
+        `select count(*) as count from pg_stat_activity where application_name = 'topicd'`,
       )
-    },
-  )
+      counts.push(Number(row?.count))
+      await sleep(500)
+      return writers.rounds() >= roundsMin || undefined
+    })
+    const written = writers.stop()
+    const read = await readers.stop()
+    await pair.standby.start()
+    t.strictSame([...read.keys()], [200], `all ${read.get(200)} fetches got 200`)
+    t.ok(Math.max(...counts) <= 40 * 0.4, `the service had at most ${Math.max(...counts)} of 40 sessions`)
+    t.notOk((await written).has(500), 'no write got 500')
+    await until('a write succeeds', async () =>
+      (await post('set', { path: 'a', value: 'back' })).status === 200 ? true : undefined,
+    )
+  })
 
   const cancelWaits = () =>
     execute(onPrimary, `select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)

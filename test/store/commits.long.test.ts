@@ -80,29 +80,26 @@ function commitCount(commits: TestCommits): number {
   return commits.stats.batches.read().counts.reduce((sum, count) => sum + count, 0)
 }
 
-await t.test(
-  'writes of one turn of the event loop share a transaction up to a maximum number of operations',
-  async (t) => {
-    const { commits, steps, run: decide } = trial(t.fail)
-    const run = (name: string, size?: WriteSize): Promise<string> =>
-      decide(() => {
-        steps.push(name)
-        return name
-      }, size)
-    const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
-    t.strictSame(steps, [], 'none runs immediately')
-    t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each write gets the result of its work')
-    const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
-    t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in order; a second transaction has the rest')
-    steps.length = 0
-    t.equal(await run('e'), 'e')
-    t.strictSame(steps, whole('e'), 'a later write has its own transaction')
-    t.match(commits.stats, { inFlight: 0, writes: operationsInOneCommitMax + 4, failed: 0 })
-    t.equal(commitCount(commits), 3)
-    t.equal(committedOperations(commits), operationsInOneCommitMax + 4)
-    await commits.close()
-  },
-)
+await t.test('writes of one turn of the event loop share a transaction up to a maximum of operations', async (t) => {
+  const { commits, steps, run: decide } = trial(t.fail)
+  const run = (name: string, size?: WriteSize): Promise<string> =>
+    decide(() => {
+      steps.push(name)
+      return name
+    }, size)
+  const all = [run('a'), run('b'), run('c', sized(operationsInOneCommitMax)), run('d')]
+  t.strictSame(steps, [], 'none runs immediately')
+  t.strictSame(await Promise.all(all), ['a', 'b', 'c', 'd'], 'each write gets the result of its work')
+  const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
+  t.strictSame(steps, [...whole('a', 'b', 'c'), ...whole('d')], 'in order; a second transaction has the rest')
+  steps.length = 0
+  t.equal(await run('e'), 'e')
+  t.strictSame(steps, whole('e'), 'a later write has its own transaction')
+  t.match(commits.stats, { inFlight: 0, writes: operationsInOneCommitMax + 4, failed: 0 })
+  t.equal(commitCount(commits), 3)
+  t.equal(committedOperations(commits), operationsInOneCommitMax + 4)
+  await commits.close()
+})
 
 for (const [bound, max, sizeOf] of [
   ['operations', operationsInOneCommitMax, sized],
@@ -220,20 +217,17 @@ await t.test('a close while writes are paused rejects the waiting writes', async
   t.match(commits.stats, { inFlight: 0, writes: 0, failed: 0 })
 })
 
-await t.test(
-  'a write that does not fit on the disk is rejected on its own, and a deferred write keeps its place',
-  async (t) => {
-    const admissions = ['admitted', 'full', 'admitted', 'later', 'admitted', 'admitted'] as const
-    let asked = 0
-    const { commits, steps, run } = trial(t.fail, { begin() {}, admit: () => admissions[asked++] ?? 'admitted' })
-    const outcomes = ['a', 'b', 'c', 'd', 'e'].map((name) => run(() => void steps.push(name)).catch(kindOf))
-    t.strictSame(await Promise.all(outcomes), [undefined, 'full', undefined, undefined, undefined])
-    const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
-    t.strictSame(steps, [...whole('a', 'c'), ...whole('d', 'e')])
-    t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
-    await commits.close()
-  },
-)
+await t.test('a write too large for the disk is rejected alone, and a deferred write keeps its place', async (t) => {
+  const admissions = ['admitted', 'full', 'admitted', 'later', 'admitted', 'admitted'] as const
+  let asked = 0
+  const { commits, steps, run } = trial(t.fail, { begin() {}, admit: () => admissions[asked++] ?? 'admitted' })
+  const outcomes = ['a', 'b', 'c', 'd', 'e'].map((name) => run(() => void steps.push(name)).catch(kindOf))
+  t.strictSame(await Promise.all(outcomes), [undefined, 'full', undefined, undefined, undefined])
+  const whole = (...names: string[]): string[] => ['begin', ...names, 'put', 'end', 'on disk', 'committed']
+  t.strictSame(steps, [...whole('a', 'c'), ...whole('d', 'e')])
+  t.match(commits.stats, { inFlight: 0, writes: 4, failed: 0 })
+  await commits.close()
+})
 
 for (const when of ['at its start', 'at its end'] as const) {
   await t.test(`if a transaction fails ${when}, its own writes and all later writes fail`, async (t) => {

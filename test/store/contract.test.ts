@@ -101,46 +101,40 @@ await eachStore(t, async (t, address) => {
     )
   })
 
-  await t.test(
-    'each concurrent write has its own version, and the topic has the version of the last write',
-    async (t) => {
-      const set = { kind: 'set', path: 'hot' as Path, type: 'json', wantsVersion: true } as const
-      const results = await Promise.all(
-        Array.from({ length: 200 }, (_, i) => store.write([{ ...set, valueText: valueText(i) }])),
-      )
-      const versions = results.map((result) => (onlyOutcome(result) as Versioned).change.version)
-      t.equal(new Set(versions).size, 200)
-      const last = Math.max(...versions)
-      t.equal(await versionShown(store, 'hot'), last)
-      t.match(await read('hot'), `"value":${versions.indexOf(last)}}`)
-    },
-  )
+  await t.test('each concurrent write has its own version, and the topic has that of the last write', async (t) => {
+    const set = { kind: 'set', path: 'hot' as Path, type: 'json', wantsVersion: true } as const
+    const results = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => store.write([{ ...set, valueText: valueText(i) }])),
+    )
+    const versions = results.map((result) => (onlyOutcome(result) as Versioned).change.version)
+    t.equal(new Set(versions).size, 200)
+    const last = Math.max(...versions)
+    t.equal(await versionShown(store, 'hot'), last)
+    t.match(await read('hot'), `"value":${versions.indexOf(last)}}`)
+  })
 
-  await t.test(
-    'an update may repeat or omit properties, and different properties are rejected as incompatible',
-    async (t) => {
-      const write = (properties: Properties) =>
-        single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
-      t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
-      const same: readonly Properties[] = [
-        { VALIDATE_VALUES: 'true', colour: 'red' },
-        { colour: 'red' },
-        { DONT_RETAIN_VALUE: 'false' },
-        {},
-      ]
-      for (const properties of same) t.equal(await write(properties), 'updated', JSON.stringify(properties))
-      const other: readonly Properties[] = [
-        { colour: 'blue' },
-        { VALIDATE_VALUES: 'false' },
-        { DONT_RETAIN_VALUE: 'true' },
-        { shape: 'round' },
-      ]
-      for (const properties of other) t.equal(await write(properties), 'incompatible_properties')
-      t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'incompatible updates change nothing')
-      const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2))))
-      t.strictSame(new Set(many), new Set(['updated']), 'many concurrent updates in two of these forms')
-    },
-  )
+  await t.test('an update may repeat or omit properties, and others are rejected as incompatible', async (t) => {
+    const write = (properties: Properties) =>
+      single.addAndSet(store, creation('props', 'json', properties), valueText(properties))
+    t.equal(await write({ colour: 'red', VALIDATE_VALUES: 'true' }), 'created')
+    const same: readonly Properties[] = [
+      { VALIDATE_VALUES: 'true', colour: 'red' },
+      { colour: 'red' },
+      { DONT_RETAIN_VALUE: 'false' },
+      {},
+    ]
+    for (const properties of same) t.equal(await write(properties), 'updated', JSON.stringify(properties))
+    const other: readonly Properties[] = [
+      { colour: 'blue' },
+      { VALIDATE_VALUES: 'false' },
+      { DONT_RETAIN_VALUE: 'true' },
+      { shape: 'round' },
+    ]
+    for (const properties of other) t.equal(await write(properties), 'incompatible_properties')
+    t.equal(await read('props'), '{"path":"props","type":"json","value":{}}', 'incompatible updates change nothing')
+    const many = await Promise.all(Array.from({ length: 60 }, (_, i) => write(at(same, i % 2))))
+    t.strictSame(new Set(many), new Set(['updated']), 'many concurrent updates in two of these forms')
+  })
 
   await t.test('a topic that retains no values has no value after any write', async (t) => {
     t.equal(

@@ -81,8 +81,4 @@ async function onDisk(t: Test): Promise<void> {
   })
 }
 
-t.test(
-  'the use of read-ahead depends on the disk and the memory',
-  { skip: whyNoMemoryLimit() || whyNoPowerCuts() },
-  onDisk,
-)
+t.test('the use of read-ahead depends on disk and memory', { skip: whyNoMemoryLimit() || whyNoPowerCuts() }, onDisk)
