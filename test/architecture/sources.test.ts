@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
-import { commentsOf, importsOf, isFile, parse, root, type Source, sourcesOf } from '../support/sources.js'
+import { root } from '../support/documents.js'
+import { commentsOf, importsOf, isFile, parse, type Source, sourcesOf } from '../support/sources.js'
 
 const [ofSrc, ofTest, ofBench] = (['src', 'test', 'bench'] as const).map(sourcesOf) as [Source[], Source[], Source[]]
 const sources = [...ofSrc, ...ofTest, ...ofBench]

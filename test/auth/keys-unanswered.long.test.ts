@@ -58,7 +58,7 @@ await t.test('keys rotate succeeds if the writer dies after the commit, and both
   }
 })
 
-await t.test('keys rotate reports that its token is invalid if the key was revoked or rotated meanwhile', async (t) => {
+await t.test('keys rotate reports that its token is invalid if the key was changed at the same time', async (t) => {
   for (const name of ['revoked', 'rotated']) {
     await server.addKey(name)
     const { code, stdout, stderr } = await keys('rotate', name)

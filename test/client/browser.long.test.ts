@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startBrowser, whyNoBrowser } from '../support/browser/browser.js'
+import { root } from '../support/documents.js'
 import { startServer } from '../support/service/server.js'
-import { root } from '../support/sources.js'
 
 t.setTimeout(600_000)
 

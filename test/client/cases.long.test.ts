@@ -13,9 +13,9 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import * as client from '../../dist/client/index.js'
+import { root } from '../support/documents.js'
 import { everythingOf } from '../support/elements.js'
 import { startServer, until } from '../support/service/server.js'
-import { root } from '../support/sources.js'
 
 interface Step {
   readonly call: string

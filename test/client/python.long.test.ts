@@ -8,8 +8,8 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { root } from '../support/documents.js'
 import { missing } from '../support/installed.js'
-import { root } from '../support/sources.js'
 import { tied } from '../support/tied.js'
 
 /** Matches `test_a (tests.test_x.Y.test_a) ... ok`, with any output of the test in between. */

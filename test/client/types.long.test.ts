@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { dom, findings, platforms } from '../support/checked-types.js'
-import { root } from '../support/sources.js'
+import { root } from '../support/documents.js'
 
 const client = join(root, 'dist/client/index.js')
 

@@ -11,12 +11,12 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { root } from '../support/documents.js'
 import { missing } from '../support/installed.js'
 import { numbered, Publisher, Restartable, stored, storesNumbers } from '../support/publishers.js'
 import { nodeRedFlow, recipeBlocks, telegrafOutput } from '../support/recipes.js'
 import { FunctionNode, type Message } from '../support/service/function-node.js'
 import { startServer, until } from '../support/service/server.js'
-import { root } from '../support/sources.js'
 
 t.setTimeout(600_000)
 

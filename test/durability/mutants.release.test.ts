@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
+import { root } from '../support/documents.js'
 import { present } from '../support/elements.js'
 import { type Mutant, mutants, withFault } from '../support/faults/mutants.js'
 import { reportResults } from '../support/proof-results.js'
@@ -15,7 +16,6 @@ import { seededRandom } from '../support/random.js'
 import { fileOf, testsOf } from '../support/test-files.js'
 import { tied } from '../support/tied.js'
 
-const root = join(import.meta.dirname, '../..')
 const chosen = process.env.CASE
 const pickedCount = 2
 

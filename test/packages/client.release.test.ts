@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { findings, platforms } from '../support/checked-types.js'
+import { root } from '../support/documents.js'
 import { builtPackages } from '../support/machines/built-packages.js'
 import { startServer } from '../support/service/server.js'
-import { root } from '../support/sources.js'
 
 const run = promisify(execFile)
 // Started first, because this empties the test's directory.

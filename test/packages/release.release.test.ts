@@ -7,10 +7,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import t from 'tap'
+import { root } from '../support/documents.js'
 
 t.setTimeout(1_200_000)
-
-const root = join(import.meta.dirname, '../..')
 
 const base = mkdtempSync(join(tmpdir(), 'topicd-release-test-'))
 t.teardown(() => rmSync(base, { recursive: true, force: true }))

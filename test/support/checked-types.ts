@@ -1,7 +1,7 @@
 /** The type errors in a program that uses the client, on each platform that has types. */
 import { join } from 'node:path'
 import ts from 'typescript'
-import { root } from './sources.js'
+import { root } from './documents.js'
 
 export const dom = ['lib.es2022.d.ts', 'lib.dom.d.ts']
 

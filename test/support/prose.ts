@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
-import { documents, proseOf } from './documents.js'
-import { commentsOf, root, type Source, sourcesOf } from './sources.js'
+import { documents, proseOf, root } from './documents.js'
+import { commentsOf, type Source, sourcesOf } from './sources.js'
 
 export interface Prose {
   readonly path: string

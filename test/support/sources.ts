@@ -2,8 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import ts from 'typescript'
-
-export const root = resolve(import.meta.dirname, '../..')
+import { root } from './documents.js'
 
 export type Tree = 'src' | 'test' | 'bench'
 

@@ -3,6 +3,7 @@
  */
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { root } from '../documents.js'
 
 /**
  * Copies the built program into `directory` and replaces one of its modules; see `replaceModule`.
@@ -10,7 +11,6 @@ import { basename, dirname, join } from 'node:path'
  * @returns the copy's main.js
  */
 export function patchedProgram(directory: string, module: string, replacement: string): string {
-  const root = join(import.meta.dirname, '../../..')
   const program = join(directory, 'dist/main.js')
   cpSync(join(root, 'dist'), dirname(program), { recursive: true })
   cpSync(join(root, 'package.json'), join(directory, 'package.json'))

@@ -7,8 +7,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-
-const root = join(import.meta.dirname, '../../..')
+import { root } from '../documents.js'
 
 /** The environment variable that names the directory. */
 export const sharedPackages = 'SHARED_PACKAGES'

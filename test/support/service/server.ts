@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Test } from 'tap'
 import { hashToken, makeToken } from '../../../dist/auth/token.js'
+import { within } from '../../../dist/base/within.js'
 import { requestLine } from '../../../dist/cluster/control/protocol.js'
 import { connectToControl, readLine } from '../../../dist/cluster/control/socket.js'
 import { keyResponse } from '../../../dist/cluster/key-requests.js'
@@ -127,7 +128,7 @@ export async function runCommand(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   await within(withinMs, once(child, 'close'), () => {
     child.kill('SIGKILL')
-    return `"${args.join(' ')}" did not exit; its output:\n${stdout}${stderr}`
+    assert.fail(`"${args.join(' ')}" did not exit; its output:\n${stdout}${stderr}`)
   })
   return { code: child.exitCode, stdout, stderr }
 }
@@ -328,7 +329,9 @@ export class Server {
   /** Sends the signal and waits until the server has exited. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     if (this.running) this.#child.kill(signal)
-    return within(deadlineMs, this.exited, () => `the server did not exit after ${signal}; its output:\n${this.output}`)
+    return within(deadlineMs, this.exited, () =>
+      assert.fail(`the server did not exit after ${signal}; its output:\n${this.output}`),
+    )
   }
 
   /** Sends a signal to the primary, without waiting. */
@@ -374,12 +377,4 @@ export class Server {
 /** This process's environment without topicd settings from a developer's shell. */
 export function cleanEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TOPICD_')))
-}
-
-async function within<T>(ms: number, promise: Promise<T>, message: () => string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(message())), ms)
-  })
-  return Promise.race([promise, deadline]).finally(() => clearTimeout(timer))
 }
