@@ -96,7 +96,8 @@ export function requestText(
   headers: Running['headers'],
   { method, path, body }: Omit<Exchange, 'expected'>,
 ): string {
-  const all = { host: `127.0.0.1:${port}`, ...headers, 'content-length': String(Buffer.byteLength(body)) }
+  const length = method === 'GET' ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const all = { host: `127.0.0.1:${port}`, ...headers, ...length }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
 }

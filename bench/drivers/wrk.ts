@@ -9,6 +9,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { programVersion, root } from '../measure/machine.js'
+import { requestText } from './crowd.js'
 import { answerSecondsMax, type Burst, type Driver, type Job } from './driver.js'
 
 const script = join(root, 'bench/drivers/wrk.lua')
@@ -53,7 +54,7 @@ async function run(job: Job, file: string): Promise<Burst> {
 /** All scripts as one list, first requests first. */
 function jobFile(job: Job): Buffer {
   const longest = Math.max(...job.scripts.map((script) => script.length))
-  const texts = job.exchanges.map((exchange) => requestText(job, exchange))
+  const texts = job.exchanges.map((exchange) => requestText(job.port, job.headers, exchange))
   const requests: string[] = []
   for (let step = 0; step < longest; step++) {
     for (const script of job.scripts)
@@ -62,13 +63,6 @@ function jobFile(job: Job): Buffer {
   const expected = new Set(job.exchanges.flatMap((exchange) => exchange.expected))
   const blocks = [...requests, ...expected].map((text) => `${Buffer.byteLength(text)}\n${text}\n`)
   return Buffer.from(`${requests.length} ${expected.size} ${job.blankDigits ? 1 : 0} 0\n${blocks.join('')}`)
-}
-
-function requestText(job: Job, exchange: Job['exchanges'][number]): string {
-  const headers = { host: `127.0.0.1:${job.port}`, ...job.headers }
-  const length = exchange.method === 'GET' ? [] : [`content-length: ${Buffer.byteLength(exchange.body)}`]
-  const lines = [...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), ...length]
-  return `${exchange.method} ${exchange.path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${exchange.body}`
 }
 
 /** The figures in the order in which wrk.lua prints them. */

@@ -4,6 +4,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { requestText } from '../drivers/crowd.js'
 import type { Exchange, Running, Server } from '../servers/server.js'
 import type { Item, Operation } from '../workloads/operation.js'
 import { Tree, valueBytesMin } from '../workloads/tree.js'
@@ -105,11 +106,8 @@ const probes: readonly Probe[] = [
 
 /** A connection that sends the same request many times without waiting for a response. */
 function sendPipelined(running: Running, exchange: Exchange): Socket {
-  const { method, path, body } = exchange
-  const headers = { host: 'localhost', ...running.headers, 'content-length': Buffer.byteLength(body) }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  const request = `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
   const socket = connect(running.port, '127.0.0.1')
+  const request = requestText(running.port, running.headers, exchange)
   socket.on('error', () => undefined).write(request.repeat(requestsInFlight))
   return socket
 }

@@ -22,12 +22,9 @@ export function whyNoBrowser(): string | false {
   return existsSync(executablePath) ? false : `${executablePath} is not installed: real pages were NOT tested`
 }
 
-/** The options with which the browser is launched. */
-export const browserLaunch = { executablePath, args, headless: true }
-
 /** Starts the browser and closes it when the test ends. */
 export async function startBrowser(t: Test): Promise<Browser> {
-  const browser = await chromium.launch(browserLaunch)
+  const browser = await chromium.launch({ executablePath, args, headless: true })
   t.teardown(() => browser.close())
   return browser
 }
