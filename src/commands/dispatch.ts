@@ -38,7 +38,10 @@ interface Found {
   readonly load: () => Promise<Command>
 }
 
-const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), 'help', 'version']
+/** Words without flags, which the list of commands describes completely. */
+const listedOnly = ['help', 'version']
+
+const firstWords = [...new Set(names.map((name) => name.replace(/ .*/, ''))), ...listedOnly]
 
 /** The actions of a group of commands, such as `keys`. */
 function actionsOf(group: string): readonly string[] {
@@ -70,8 +73,7 @@ async function overview(group: string): Promise<string> {
 async function helpFor(words: readonly string[]): Promise<string> {
   const [first, ...others] = words
   if (first === undefined) return overview('')
-  // These two have no flags, so the list describes them completely.
-  if (others.length === 0 && ['help', 'version'].includes(first)) return overview('')
+  if (listedOnly.includes(first)) return overview('')
   if (others.length === 0 && actionsOf(first).length > 0) return overview(first)
   const { name, load } = findCommand(words)
   return commandHelp(name, await load())
@@ -89,7 +91,8 @@ export async function textFor(words: readonly string[]): Promise<string | undefi
     const about = first === 'help' ? rest : words
     const flagsFrom = about.findIndex((word) => word.startsWith('-'))
     const called = flagsFrom < 0 ? about : about.slice(0, flagsFrom)
-    if (first === 'help' && called.length > 1) refuseArguments(wordsAfter(called, findCommand(called)))
+    if (listedOnly.includes(called[0] ?? '')) refuseArguments(called.slice(1))
+    else if (first === 'help' && called.length > 1) refuseArguments(wordsAfter(called, findCommand(called)))
     return helpFor(called)
   }
   if (first === 'version' || first === '--version' || first === '-V') {

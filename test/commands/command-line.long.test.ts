@@ -129,6 +129,7 @@ const wrong: Readonly<Record<string, readonly [line: string, ...mentions: string
   'an unknown command': ['sreve', 'unknown command "sreve"', 'did you mean "serve"?', 'topicd help'],
   'an unknown command that resembles no other': ['frobnicate', 'unknown command "frobnicate"', 'topicd help'],
   'help for an unknown action': ['help keys ad', '"keys ad"', '"keys add"'],
+  'a word after a word without flags': ['help version x', 'unexpected argument "x"'],
   'a flag before the command': ['--port 1 serve', '--port'],
   'an unknown flag': ['serve --prot 1', '--prot', '--port', 'topicd help serve'],
   'a flag of serve given to another command': ['check --port 1', '--port', 'topicd help check'],
