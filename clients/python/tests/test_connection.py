@@ -200,7 +200,7 @@ class Connections(StubTest):
             with self.assertRaises(ValueError) as raised:
                 topicd.connect("http://127.0.0.1:8080", key)  # type: ignore[arg-type]
             self.assertNotIn("cret", str(raised.exception))
-        for url in ("", "localhost:8080", "/base", "ftp://h", "http://"):
+        for url in ("", "localhost:8080", "/base", "ftp://h", "http://", "http://u:p@h", "http://h/?x", "http://h/#x"):
             with self.assertRaisesRegex(ValueError, "must be an http or https URL"):
                 topicd.connect(url, "k")
         with self.assertRaisesRegex(ValueError, "numbers must be one of float, decimal, text"):

@@ -101,8 +101,8 @@ class Connection:
 
     def __init__(self, url: str, key: str, timeout: Optional[float], context: Optional[ssl.SSLContext]) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url must be an http or https URL, but is {url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or re.search("[?#]", url):
+            raise ValueError(f"url must be an http or https URL with only a host, a port and a path, but is {url}")
         # The message does not show the key. A key from a file may end in a line feed.
         if not isinstance(key, str) or not re.fullmatch(r"[\x21-\x7e]+", key.strip()):
             raise ValueError("key must be a non-empty str of characters that an API key may contain")
