@@ -98,10 +98,10 @@ class Connections(StubTest):
     def test_a_request_that_exceeds_its_time_limit_fails_and_is_not_repeated(self) -> None:
         stub = self.stub(lambda *_: "be silent")
         for request in (
-            lambda: self.connect(stub.url, timeout=0.05).get("a"),
-            lambda: self.connect(stub.url).get("a", timeout=0.05),
-            lambda: self.connect(stub.url, timeout=patience).upload(operations, timeout=0.05),
-            lambda: next(self.connect(stub.url).walk(">a", timeout=0.05)),
+            lambda: self.connect(stub.url, timeout=0.5).get("a"),
+            lambda: self.connect(stub.url).get("a", timeout=0.5),
+            lambda: self.connect(stub.url, timeout=patience).upload(operations, timeout=0.5),
+            lambda: next(self.connect(stub.url).walk(">a", timeout=0.5)),
         ):
             self.assertRaises(TimeoutError, request)
         self.assertEqual(len(stub.requests), 4)

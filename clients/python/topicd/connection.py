@@ -151,7 +151,8 @@ class Connection:
     def _take(self) -> Optional[Link]:
         # After a fork, the connections belong to the parent: both processes would receive each other's responses.
         if self._pid != os.getpid():
-            self._idle, self._pid = deque(), os.getpid()
+            self.close()
+            self._pid = os.getpid()
         with suppress(IndexError):
             while True:
                 link = self._idle.popleft()
