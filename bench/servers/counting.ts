@@ -87,6 +87,7 @@ function attempt(path: string, revision: string, value: number): string {
   })
 }
 
-function base64(text: string): string {
+/** Keys and values in etcd's JSON. */
+export function base64(text: string): string {
   return Buffer.from(text).toString('base64')
 }

@@ -9,7 +9,7 @@ import { send } from '../measure/http.js'
 import { programVersion } from '../measure/machine.js'
 import type { Item, Operation } from '../workloads/operation.js'
 import { freePort, startChild } from './child.js'
-import { firstAttempt } from './counting.js'
+import { base64, firstAttempt } from './counting.js'
 import type { Exchange, Running, Server, Setting } from './server.js'
 
 const version = programVersion('etcd', ['--version'], /(?<=etcd Version: )[\d.]+/)
@@ -141,8 +141,4 @@ function post(call: string, body: object): Omit<Exchange, 'expected'> {
 function pair(item: Item): string {
   const revisions = '"create_revision":"","mod_revision":"","version":""'
   return `{"key":"${base64(item.path)}",${revisions},"value":"${base64(item.value)}"}`
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64')
 }

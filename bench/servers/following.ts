@@ -2,6 +2,7 @@
  * Follows the changes of groups of topics on the servers that can announce them, each by its own method over HTTP: one connection per
  * stream, which stays open. A group is `g/NUMBER` and has one topic.
  */
+import { base64 } from './counting.js'
 import { etcd } from './etcd.js'
 import { redis } from './redis.js'
 import type { Exchange, Server } from './server.js'
@@ -24,7 +25,6 @@ export interface Following {
 }
 
 const post = (path: string, body: object): Request => ({ method: 'POST', path, body: JSON.stringify(body) })
-const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const topicOf = (group: number): string => `g/${group}/n`
 
 /** topicd, and the bare server, which reads the same requests. */

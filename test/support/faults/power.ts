@@ -117,14 +117,3 @@ export function makeDisk(t: Test): Disk {
     },
   }
 }
-
-/** Sends a signal to each process that has not exited. */
-export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-    }
-  }
-}

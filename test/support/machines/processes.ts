@@ -11,6 +11,17 @@ export function descendantsOf(pid: number): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)])
 }
 
+/** Sends a signal to each process that has not exited. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}
+
 /** A file of a process in /proc; empty if the process has exited. */
 function procFile(pid: number, file: string): string {
   try {

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import type { Test } from 'tap'
 import { until } from '../service/server.js'
 import { tied } from '../tied.js'
+import { signalAll } from './processes.js'
 
 /** Why this machine cannot run a program on a terminal; false if it can. */
 export function whyNoTerminal(): string | false {
@@ -52,11 +53,7 @@ export async function onTerminal(t: Test, command: readonly string[], env: NodeJ
   )
   t.teardown(() => {
     child.kill('SIGKILL')
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {
-      // The program has already exited.
-    }
+    signalAll([pid], 'SIGKILL')
   })
   const closed = once(child.stdout, 'close')
   const close = async (): Promise<void> => {

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { at } from '../elements.js'
 import { freePorts } from '../machines/ports.js'
+import { descendantsOf, signalAll } from '../machines/processes.js'
 import { tied } from '../tied.js'
 import { execute, findBinaries } from './postgres-cluster.js'
 
@@ -178,13 +179,7 @@ export class PatroniCluster {
     const pids = patroni === undefined ? [] : [...descendantsOf(patroni), patroni]
     const engine = what === 'all' ? this.#engineOf(node) : []
     // Signal the postmaster before its children, so that it starts no new ones.
-    for (const pid of [...engine, ...pids]) {
-      try {
-        process.kill(pid, signal)
-      } catch {
-        // The process has already exited.
-      }
-    }
+    signalAll([...engine, ...pids], signal)
   }
 
   /**
@@ -192,7 +187,7 @@ export class PatroniCluster {
    * take the leader key from its successor, and undo its successor's commits.
    */
   async thaw(node: number): Promise<void> {
-    for (const pid of this.#engineOf(node)) process.kill(pid, 'SIGCONT')
+    signalAll(this.#engineOf(node), 'SIGCONT')
     await sleep(deposedMs)
     this.signal(node, 'SIGKILL', 'patroni')
     this.startNode(node)
@@ -278,11 +273,4 @@ export class PatroniCluster {
     await sleep(500)
     await rm(this.#directory, { recursive: true, force: true })
   }
-}
-
-/** All descendants of a process. */
-function descendantsOf(pid: number): number[] {
-  const file = `/proc/${pid}/task/${pid}/children`
-  const children = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : []
-  return [...children, ...children.flatMap(descendantsOf)]
 }
