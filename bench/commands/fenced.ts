@@ -4,7 +4,6 @@
  *
  *     npm run bench -- fenced [WORKLOAD…] [options]
  */
-
 import { readCommandLine, UsageError, workloadsNamed } from '../options.js'
 import { bare } from '../servers/bare.js'
 import { postgresWithStandby } from '../servers/postgres.js'

@@ -7,7 +7,6 @@
  * The figure is server CPU time per request, and its ratio to a bare uWebSockets.js server that returns a constant of the same size, in the
  * same run on the same cores. The ratio is stable on a noisy machine; requests per second are not.
  */
-
 import { checkGuarantees, type GuaranteeRow } from '../measure/guarantees.js'
 import type { Result } from '../measure/result.js'
 import { flag, readCommandLine, text, UsageError, workloadsNamed } from '../options.js'

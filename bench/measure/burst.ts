@@ -1,5 +1,4 @@
 /** One burst of load on one server, with the CPU time that the server's processes use during it. */
-
 import type { Burst, Driver, Job } from '../drivers/driver.js'
 import type { Exchange, Running } from '../servers/server.js'
 import type { Operation, Script } from '../workloads/operation.js'

@@ -2,7 +2,6 @@
  * Checks that a server's responses are correct: before the server is timed (a server with wrong responses is not timed), and after each
  * burst, when acknowledged writes are read back.
  */
-
 import { shownMax } from '../drivers/driver.js'
 import { Counter } from '../servers/counting.js'
 import { blanked, type Exchange, type Running } from '../servers/server.js'

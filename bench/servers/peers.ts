@@ -1,5 +1,4 @@
 /** Third-party servers, and the server that a developer would write instead. */
-
 import { etcd } from './etcd.js'
 import { fastify } from './fastify.js'
 import { redis } from './redis.js'

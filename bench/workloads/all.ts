@@ -1,5 +1,4 @@
 /** All workloads in the order of the tables, and their groups. Pure data. */
-
 import { deepCursor } from './reads/deep-cursor.js'
 import { fetchPath } from './reads/fetch-path.js'
 import { fetchBesideScan, scanNothing } from './reads/full-scan.js'

@@ -8,7 +8,6 @@
  *
  * Times are not exported: the REMOVAL policy of an imported topic counts from its import.
  */
-
 import { waitForSlice } from '../base/time-slices.js'
 import type { Plan } from '../selectors/plan.js'
 import { planSelector } from '../selectors/planner.js'

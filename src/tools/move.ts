@@ -115,10 +115,7 @@ class Move {
   async #replace(operations: readonly WriteOperation[]): Promise<void> {
     const steps = operations.map((operation) => this.#stepsOf(operation))
     const result = await this.store.write(steps.flat())
-    if (!('refusal' in result)) {
-      this.counts.topics += operations.length
-      return
-    }
+    if (!('refusal' in result)) return void (this.counts.topics += operations.length)
     // Separately, because any number of them may be rejected.
     const results = await Promise.all(steps.map((own) => this.store.write(own)))
     let taken: WriteOperation | undefined

@@ -1,7 +1,6 @@
 /**
  * The type of a tool: work on the whole store, started by the command line. Each tool runs in its own process
- * (cluster/tool/tool-process.ts), a child of the service or of the command line. registry.ts
- * lists the tools.
+ * (cluster/tool/tool-process.ts), a child of the service or of the command line. registry.ts lists the tools.
  */
 import type { TopicStore } from '../store/store.js'
 

@@ -1,5 +1,4 @@
 /** What do a fetch and a durable write of a value of 100 KB cost? */
-
 import { fetchPath } from '../reads/fetch-path.js'
 import { usualScale, type Workload } from '../workload.js'
 import { overwrites } from './overwrite.js'

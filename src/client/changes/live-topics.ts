@@ -1,5 +1,4 @@
 /** A Map of topics that stays up to date, with events. During an outage it keeps the last state; afterwards it catches up. */
-
 import type { Item } from '../item.js'
 import type { Change, Changes } from './changes.js'
 import { type ConnectionEvents, relay, TypedTarget } from './events.js'

@@ -1,6 +1,4 @@
-/**
- * `topicd migrate`: creates or updates the schema of a PostgreSQL store. Running it again changes nothing.
- */
+/** `topicd migrate`: creates or updates the schema of a PostgreSQL store. Running it again changes nothing. */
 import { isExclusive } from '../../settings/address.js'
 import { readConfig, UsageError } from '../../settings/config.js'
 import { migrateStore } from '../../store/open.js'

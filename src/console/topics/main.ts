@@ -1,5 +1,4 @@
 /** The Topics page: asks for an API key, then shows the workspace. */
-
 import { signal } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
 import { addressOfKeys } from './address.js'

@@ -2,7 +2,6 @@
  * Mixed load over many connections that records the history of requests and responses for every topic, so that each response can be checked
  * afterwards. It survives any death of the service, and also records requests without a response.
  */
-
 import { findViolation, type Operation, type Value, type Violation } from '../models/linearizable.js'
 import { versionFaults } from '../models/version-history.js'
 import { type Random, randomFrom } from '../random.js'

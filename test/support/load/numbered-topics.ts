@@ -2,7 +2,6 @@
  * A store of numbered topics: its lines for an import, and requests to it, sent one at a time over one connection, with known responses. A
  * topic's value contains the number of its writes.
  */
-
 import type { Random } from '../random.js'
 import type { Client } from '../service/client.js'
 import type { Server } from '../service/server.js'

@@ -2,7 +2,6 @@
  * Writers for power cuts: single writes, and groups that a batch adds and a selector removes. Each writer records acknowledgements, so that
  * a disk can be compared with them. The method of cutting a disk is not defined here.
  */
-
 import { at } from '../elements.js'
 import type { Client } from '../service/client.js'
 import type { Server } from '../service/server.js'

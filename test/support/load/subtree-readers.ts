@@ -1,5 +1,4 @@
 /** Readers of subtrees that run alongside their writers: each page must show the state after one batch, no older than its request. */
-
 import { type Server, until } from '../service/server.js'
 import { follow, type Target } from './follow.js'
 import { SubtreeWriters } from './uniform-subtrees.js'

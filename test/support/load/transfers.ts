@@ -3,7 +3,6 @@
  * of all accounts is the same in every page. Transfers within the second half of the accounts also add an entry to a log, which explains
  * their balances afterwards.
  */
-
 import { at } from '../elements.js'
 import type { Random } from '../random.js'
 import type { Client } from '../service/client.js'

@@ -3,7 +3,6 @@
  * streams. It fails when a test requires that. Tokens and walks behave as in the service: positions do not belong to a selector, but walk
  * positions do.
  */
-
 import { selects } from './model.js'
 
 interface Body {

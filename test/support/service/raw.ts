@@ -2,7 +2,6 @@
  * A bare TCP connection for tests of HTTP itself: bytes are sent verbatim, and received bytes are kept as text. Responses are separated
  * only by their content-length; a response without one, such as a 204 or a 304, has no body.
  */
-
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Client } from './client.js'

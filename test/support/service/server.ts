@@ -5,7 +5,6 @@
  * The order: spawn; wait for the log line "listening"; give the test a `Server`; when the test ends stop it, compare its exit status with
  * the expected one, and check its data. The server's output is shown only on failure.
  */
-
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

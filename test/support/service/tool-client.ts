@@ -1,7 +1,6 @@
 /**
  * A command whose output a test reads, leaves unread or closes; and the processes that work for it.
  */
-
 import { strict as assert } from 'node:assert'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

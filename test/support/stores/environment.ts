@@ -1,5 +1,4 @@
 /** Direct access to a store's own records; no other process may have the store open. */
-
 import { type Environment, openEnvironment } from '../../../dist/store/lmdb/environment/environment.js'
 import { addLoggedKeys } from '../../../dist/store/logged-keys.js'
 import { pathOfKeyText } from '../../../dist/topics/key.js'

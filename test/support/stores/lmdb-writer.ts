@@ -2,7 +2,6 @@
  * A writer of an LMDB store, with its socket, in the test's own process: it can be replaced, or die, while links to it have requests in
  * flight. When the test ends, the store is checked.
  */
-
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'

@@ -2,7 +2,6 @@
  * A PostgreSQL that fails over automatically, set up as in docs/postgresql.md: etcd, three nodes under Patroni in strict synchronous mode,
  * and HAProxy, which connects to the current leader. It uses Debian's packages, and its own directory and ports.
  */
-
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

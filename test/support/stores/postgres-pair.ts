@@ -2,7 +2,6 @@
  * A primary and its synchronous standby, set up as an administrator would by hand: a write is acknowledged when both have it. Either can be
  * stopped, frozen and restarted, and the standby promoted.
  */
-
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -2,7 +2,6 @@
  * Topics and their log in memory, with one value each. After a read has taken its snapshot, it is delayed as a test requires, like a read
  * from a remote engine.
  */
-
 import type { ChangesStore } from '../../../dist/changes/pages.js'
 import type { LoggedChanges, LoggedCommit, LogPlace, LogSnapshot } from '../../../dist/store/changes.js'
 import type { Page, PageQuery } from '../../../dist/store/topics.js'
