@@ -163,7 +163,7 @@ export class RemoveDialog implements Dialog {
       await this.#removeAsCounted(this.#chosen.value)
     } catch (error) {
       this.#problem.value = describeFailure(error, this.context)
-      if (this.#isClosed) this.context.note(`Not removed: ${this.#problem.value}`)
+      if (this.#isClosed) this.context.note(`The removal did not finish: ${this.#problem.value}`)
     }
     this.#step.value = 'asking'
   }
