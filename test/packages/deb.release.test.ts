@@ -35,13 +35,13 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     t.match(output, 'found: /usr/bin/node v18.19.0')
     t.match(output, 'https://deb.nodesource.com/')
     for (const [node, glibc, said] of [
-      ['v24.1.0', '2.37', 'found: /usr/bin/node v24.1.0, /usr/local/bin/node v24.1.0, and glibc 2.37'],
+      ['v24.1.0', '2.37', 'found: /usr/bin/node v24.1.0, /usr/local/bin/node v24.1.0, glibc 2.37'],
       [
         'v22.12.0',
         '2.33',
         'topicd needs glibc 2.34 or later, as in Debian 12, Ubuntu 22.04 and RHEL 9; getconf GNU_LIBC_VERSION prints: 2.33',
       ],
-      ['v23.0.0', '2.41', 'found: /usr/bin/node v23.0.0, /usr/local/bin/node v23.0.0, and glibc 2.41'],
+      ['v23.0.0', '2.41', 'found: /usr/bin/node v23.0.0, /usr/local/bin/node v23.0.0, glibc 2.41'],
     ] as const) {
       machine.run(`printf '#!/bin/sh\necho glibc ${glibc}\n' > /usr/local/bin/getconf; chmod +x /usr/local/bin/getconf
         for node in /usr/bin/node /usr/local/bin/node; do printf '#!/bin/sh\necho ${node}\n' > $node; done`)
