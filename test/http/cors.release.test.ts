@@ -284,7 +284,7 @@ await t.test('an invalid list of origins is rejected, and the error gives the re
   for (const [text, problem] of [
     [origins(originsMax + 1), /must list at most 64 origins/],
     ['null', /must not list null, an origin that any page can obtain/],
-    [`${origin},*`, /must have \* alone/],
+    [`${origin},*`, /must be either \* alone or a list without \*/],
     [`${origin},`, /must have an origin on both sides of each comma/],
     [`${origin}/`, /without a path, a trailing "\/" or a wildcard, unlike "https:\/\/app\.example\/" /],
     ['https://*.app.example', /a wildcard, unlike "https:\/\/\*\.app\.example"/],
