@@ -96,10 +96,9 @@ export function callsIn(log: string): readonly TracedCall[] {
     .map(({ thread, call, rest }) => ({ thread, call, isInjected: rest.includes('(INJECTED)') }))
 }
 
-/** The number of calls by the busiest of the threads. @param counts whether a thread counts */
-export function mostOf(calls: readonly TracedCall[], wanted: DiskCall, counts: (thread: number) => boolean): number {
+/** The number of calls by the busiest thread. */
+export function mostOf(calls: readonly TracedCall[], wanted: DiskCall): number {
   const byThread = new Map<number, number>()
-  for (const { thread, call } of calls)
-    if (call === wanted && counts(thread)) byThread.set(thread, (byThread.get(thread) ?? 0) + 1)
+  for (const { thread, call } of calls) if (call === wanted) byThread.set(thread, (byThread.get(thread) ?? 0) + 1)
   return Math.max(0, ...byThread.values())
 }

@@ -24,6 +24,9 @@ const deaths = [
 const everywhere = ['keys', 'check', 'export'] as const
 type Tool = (typeof everywhere)[number] | 'backup'
 
+/** The end of a message that says what became of a key. */
+const consequence = /; (the key (may|was)|no key was) [^\n]*(?=\n$)/
+
 interface ToolsOptions {
   readonly random: Random
   /** An empty directory for backups. */
@@ -140,8 +143,8 @@ function pathOf(line: string): string | undefined {
   return (JSON.parse(line) as { path?: string }).path
 }
 
-/** @returns the output of a failed command */
+/** @returns the output of a failed command, without the consequence for a key */
 async function failureOf(beside: Server, ...args: readonly string[]): Promise<string | undefined> {
   const { code, stdout, stderr } = await beside.command(...args)
-  return code === 0 ? undefined : `${args.join(' ')} exited with ${code}: ${stdout}${stderr}`
+  return code === 0 ? undefined : `${args.join(' ')} exited with ${code}: ${stdout}${stderr.replace(consequence, '')}`
 }
