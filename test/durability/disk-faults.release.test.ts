@@ -59,7 +59,7 @@ interface Outcome {
   /** The complete output of the service. */
   readonly output: string
   readonly calls: readonly TracedCall[]
-  /** Those of `calls` that the case counts: in a scene with a start, the calls until the service was up. */
+  /** The calls that the case counts: all, or, in a scene with a start, the calls until the service was up. */
   readonly counted: readonly TracedCall[]
 }
 
