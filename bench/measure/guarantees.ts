@@ -34,7 +34,7 @@ const disconnectRoundsSmoke = 3
 
 const probes: readonly Probe[] = [
   {
-    words: 'a value comes back exactly as sent, numbers included',
+    words: 'a value is returned exactly as sent, numbers included',
     isKept: async (running) => {
       const item = { path: 'probe/exact', value: '[12345678901234567890,1.10,-0]' }
       await problemWith(running, { kind: 'create', ...item })
@@ -42,7 +42,7 @@ const probes: readonly Probe[] = [
     },
   },
   {
-    words: 'pages come in topic tree order, descendants before siblings',
+    words: 'pages are in topic tree order, descendants before siblings',
     isKept: async (running) => {
       const items: Item[] = ['probe/order/a', 'probe/order/a/b', 'probe/order/a-b'].map((path) => ({
         path,
