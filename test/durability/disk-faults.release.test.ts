@@ -29,9 +29,6 @@ const sampled = 3
 
 const flags = ['--disk-free-bytes-min', String(16 * 1024 * 1024)]
 
-/** One thread for all commits, so that the nth call is the nth of the service. */
-const env = { UV_THREADPOOL_SIZE: '1' }
-
 /** Maximum failures of a service with one failed call: the request of the call, and one request on a connection that closes. */
 const refusalsMax = 2
 
@@ -69,7 +66,7 @@ async function play(t: Test, { scene, file }: DiskFaultCase, directory: string, 
   const log = join(directory, 'strace.log')
   const options = tracing(log, dataDir, file, fault)
   mkdirSync(directory, { recursive: true })
-  const sound = { dataDir, flags, env, exitCode: undefined, check: false }
+  const sound = { dataDir, flags, exitCode: undefined, check: false }
   const scenario = new DiskScenario()
   let token: string | undefined
   if (scene === 'start') {
