@@ -222,17 +222,42 @@ await eachStore(t, async (t, address) => {
 
   await t.test('batches that arrive together take effect one at a time', (t) => together(t, store))
 
-  const inTurn = async (t: Test): Promise<void> => {
+  if (address === 'lmdb') return
+  const other = await openStore(address, { directory: join(t.testdir(), 'db') })
+  t.teardown(() => other.close())
+
+  await t.test('writes after those of another host have the outcomes of the topic as it is', (t) =>
+    afterAnother(t, store, other),
+  )
+
+  await t.test('random batches from two hosts in turn have the outcomes that the model predicts', async (t) => {
     await store.removeMatches(planned('*.*'), waiting)
-    const other = await openStore(address, { directory: join(t.testdir(), 'db') })
-    t.teardown(() => other.close())
     // Each host's turn lasts long enough that the host relies on its cache, which the other's turn outdates.
     const hostOf = (round: number): TopicStore => (round % 5 < 3 ? store : other)
     await randomBatches(t, store, hostOf)
-  }
-  if (address !== 'lmdb')
-    await t.test('random batches from two hosts in turn have the outcomes that the model predicts', inTurn)
+  })
 })
+
+/** Before each write, the host knows the topic, and the other host removes or creates it. */
+async function afterAnother(t: Test, store: TopicStore, other: TopicStore): Promise<void> {
+  const path = 'known' as Path
+  const value = Buffer.from('1')
+  const add = (host: TopicStore) => single.addAndSet(host, creation(path), value)
+  const writes = [
+    ['set', () => single.set(store, path, 'json', value), 'set', 'no_such_topic'],
+    ['add', () => single.add(store, creation(path)), 'present', 'created'],
+    ['addAndSet', () => add(store), 'updated', 'created'],
+    ['remove', () => single.remove(store, path), true, false],
+  ] as const
+  for (const [name, write, ofTopic, ofNone] of writes) {
+    await add(store)
+    await single.remove(other, path)
+    t.equal(await write(), ofNone, `${name} after another host removed the topic`)
+    await single.remove(store, path)
+    await add(other)
+    t.equal(await write(), ofTopic, `${name} after another host created the topic`)
+  }
+}
 
 /**
  * Each batch moves two counters in opposite directions, if they still have the values that it read. Many batches of one process run

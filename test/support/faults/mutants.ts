@@ -472,7 +472,7 @@ export const mutants: readonly Mutant[] = [
     from: 'if found <> cardinality(u_key)',
     to: 'if false',
     test: 'store/batches',
-    finds: /round \d+/,
+    finds: /after another host removed/,
   },
   {
     fault: 'on PostgreSQL, a request without changes is answered from outdated knowledge',
@@ -480,7 +480,7 @@ export const mutants: readonly Mutant[] = [
     from: 'decided.changes.isEmpty && cached.size > 0',
     to: 'false',
     test: 'store/batches',
-    finds: /round \d+/,
+    finds: /after another host removed/,
   },
   {
     fault: 'on PostgreSQL, a request is answered before its decision is final',
@@ -488,7 +488,7 @@ export const mutants: readonly Mutant[] = [
     from: 'return () => resolve(outcome);',
     to: 'resolve(outcome); return () => {};',
     test: 'store/batches',
-    finds: /round \d+/,
+    finds: /after another host removed/,
   },
   {
     fault: 'on PostgreSQL, a removal is executed after the lease of its process has expired',
