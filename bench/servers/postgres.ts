@@ -129,11 +129,12 @@ function unbatchedBuild(): string {
 /** Replaces src/store/postgres/connection/batcher.ts: the same exports and methods, without batches. */
 const unbatchedModule = `export class Batcher {
   #execute
-  constructor({ execute }) {
+  constructor(execute) {
     this.#execute = execute
   }
   add(request) {
     void this.#execute([[request]], (_, instead = request) => this.add(instead)).catch((reason) => request.reject(reason))
   }
+  async drained() {}
 }
 `
