@@ -45,7 +45,7 @@ interface FetchPageRequest {
 export type FetchRequest = FetchOneRequest | FetchManyRequest | CountRequest | FetchPageRequest
 
 export function parseFetch(bytes: Buffer, sizeMax: number): FetchRequest | Problem {
-  const body = readPlainFetch(bytes) ?? readBody(bytes, shapes.fetch, { sizeMax, elementsMax: fetchPathsMax })
+  const body = readPlainFetch(bytes, sizeMax) ?? readBody(bytes, shapes.fetch, { sizeMax, elementsMax: fetchPathsMax })
   if (isProblem(body)) return body
   if (body.paths !== undefined) return parseMany(body, body.paths)
   const { path, selector, type = 'json', size, after, count } = body

@@ -1,7 +1,7 @@
 /**
- * Reads fetch bodies in the form that nearly every client sends: an object of strings without escapes. The only object
- * created is the result. read-object.ts reads every other body, valid or not, and a test checks that the two files agree.
- * The fast path saves 7 % of a fetch by path (`npm run bench -- fetch-path --driver wrk`).
+ * Reads fetch bodies in the form that nearly every client sends: an object of strings without escapes, and of a `size` in digits.
+ * The only object created is the result. read-object.ts reads every other body, valid or not, and a test checks that the two
+ * files agree. The fast path saves 7 % of a fetch by path, and 9 % of a page of ten (`npm run bench -- page-10 --driver wrk`).
  */
 import { backslash, closeBrace, colon, comma, openBrace, quote, space } from '../../json/bytes.js'
 import { isAt } from '../../json/strings.js'
@@ -9,8 +9,10 @@ import type { FetchBody } from './bodies.js'
 import type { Read } from './read-object.js'
 
 const lastPrintable = 0x7e
+const zero = 0x30
+const nine = 0x39
 
-const names = (['path', 'selector', 'type', 'after'] as const).map((name) => ({
+const names = (['path', 'selector', 'type', 'size', 'after'] as const).map((name) => ({
   name,
   token: `"${name}"`,
 }))
@@ -18,7 +20,7 @@ const names = (['path', 'selector', 'type', 'after'] as const).map((name) => ({
 type Name = (typeof names)[number]['name']
 
 /** @returns the same result as read-object.ts, or undefined for a body that read-object.ts has to read */
-export function readPlainFetch(bytes: Buffer): Read<FetchBody> | undefined {
+export function readPlainFetch(bytes: Buffer, sizeMax: number): Read<FetchBody> | undefined {
   const last = bytes.length - 1
   if (bytes[0] !== openBrace || bytes[last] !== closeBrace) return undefined
   const body: { -readonly [Member in Name]?: Read<FetchBody>[Member] } = {}
@@ -27,12 +29,17 @@ export function readPlainFetch(bytes: Buffer): Read<FetchBody> | undefined {
     const name = nameBetween(bytes, at, nameEnd)
     if (name === undefined || body[name] !== undefined || bytes[nameEnd] !== colon) return undefined
     const start = afterSpace(bytes, nameEnd + 1)
-    at = stringEnd(bytes, start)
+    at = name === 'size' ? digitsEnd(bytes, start) : stringEnd(bytes, start)
     if (at === start) return undefined
-    const text = bytes.toString('latin1', start + 1, at - 1)
-    if (name !== 'type') body[name] = text
-    else if (text === 'json' || text === 'string') body.type = text
-    else return undefined
+    if (name === 'size') {
+      body.size = Number(bytes.toString('latin1', start, at))
+      if (body.size > sizeMax) return undefined
+    } else {
+      const text = bytes.toString('latin1', start + 1, at - 1)
+      if (name !== 'type') body[name] = text
+      else if (text === 'json' || text === 'string') body.type = text
+      else return undefined
+    }
     if (at === last) return body
     if (bytes[at] !== comma) return undefined
   }
@@ -51,6 +58,14 @@ function stringEnd(bytes: Buffer, at: number): number {
     if (byte < space || byte > lastPrintable || byte === backslash) return at
   }
   return at
+}
+
+/** Returns `at` itself if there is no positive integer. */
+function digitsEnd(bytes: Buffer, at: number): number {
+  if (bytes[at] === zero) return at
+  let end = at
+  while ((bytes[end] as number) >= zero && (bytes[end] as number) <= nine) end++
+  return end
 }
 
 function nameBetween(bytes: Buffer, start: number, end: number): Name | undefined {
