@@ -1,7 +1,8 @@
 /**
- * Reads fetch bodies in the form that nearly every client sends: an object of strings without escapes, and of a `size` in digits.
- * The only object created is the result. read-object.ts reads every other body, valid or not, and a test checks that the two
- * files agree. The fast path saves 7 % of a fetch by path, and 9 % of a page of ten (`npm run bench -- page-10 --driver wrk`).
+ * Reads fetch bodies in the form that nearly every client sends: an object whose members are strings without escapes, and perhaps
+ * a `size` in plain digits. The only object created is the result. read-object.ts reads every other body, valid or not, and a test
+ * checks that the two files agree. Compared with a branch without it (`npm run bench -- compare`), this file saves 7 % of a fetch by
+ * path, and 10 % of a page of ten.
  */
 import { backslash, closeBrace, colon, comma, openBrace, quote, space } from '../../json/bytes.js'
 import { isAt } from '../../json/strings.js'
