@@ -3,7 +3,15 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { hashToken } from '../../dist/auth/token.js'
 import type { Path } from '../../dist/topics/path.js'
-import { checkAccessibility, dialog, goTo, isClean, openConsole, startConsole } from '../support/browser/console.js'
+import {
+  checkAccessibility,
+  dialog,
+  drawn,
+  goTo,
+  isClean,
+  openConsole,
+  startConsole,
+} from '../support/browser/console.js'
 import type { Server } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
@@ -53,6 +61,7 @@ t.test('a key is created, rotated and revoked', { skip }, async (t) => {
   const { page } = watched
   t.match(await page.title(), /^API keys/)
   await page.getByRole('button', { name: 'Create a key…' }).click()
+  await drawn(page)
   t.strictSame(await dialog(page).getByRole('checkbox').count(), 3, "the permissions of the user's own key")
   await checkAccessibility(t, page, 'the form')
   await page.getByLabel('Name').fill('sensor')
@@ -135,6 +144,7 @@ t.test('hostile names and paths are shown as plain text, even in a narrow window
   t.equal(await overflow(), 0, 'nothing is wider than the window')
   await checkAccessibility(t, page, 'a narrow list')
   await page.getByRole('button', { name: `Revoke ${name}` }).click()
+  await drawn(page)
   t.equal(await overflow(), 0)
   await press(page, 'Cancel')
   await page.emulateMedia({ colorScheme: 'dark' })
