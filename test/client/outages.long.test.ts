@@ -1,5 +1,6 @@
 /** Outages as the client reports them: their start, their end, and interruptions that are not outages. */
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Changes, connect, type Disconnection, type LiveTopics, type LiveTree } from '../../dist/client/index.js'
 import { until } from '../support/service/server.js'
@@ -50,6 +51,21 @@ t.test('an outage is reported once, however many attempts it takes', async (t) =
     'connected',
     'disconnected: Error: the stream has ended',
   ])
+})
+
+t.test('a retry ends the wait between two attempts, but not an attempt', async (t) => {
+  const overloaded = { status: 503, text: '{"code":"overloaded","message":"x"}' }
+  const stub = await startStub(t, (_, index) => (index === 0 ? overloaded : 'be silent'))
+  const client = connect(stub.url, { key: 'k' })
+  const live = client.follow('*.*')
+  t.teardown(() => live.close())
+  await once(live, 'disconnected')
+  for (let retries = 0; retries < 20; retries++) {
+    client.retry()
+    await sleep(10)
+  }
+  // One more if this took longer than a silent stream is waited for.
+  t.ok([2, 3].includes(stub.requests.length), `${stub.requests.length} attempts`)
 })
 
 t.test('the planned end of a stream is an outage unless the stream resumes immediately', async (t) => {

@@ -48,6 +48,8 @@ const again = new Error('replaced by the next attempt')
 export class PageStream {
   #since: string | undefined
   #attempt: AbortController | undefined
+  /** Ends the wait between two attempts. */
+  #waiting: AbortController | undefined
   #place: Place | undefined
   #isConnected = false
   /** Polls replace the stream until this time, by `performance.now()`. */
@@ -113,7 +115,8 @@ export class PageStream {
         await this.options.onStep({ kind: 'restarted' })
       }
     }
-    if (waitMs > 0) await wait(waitMs, signal).catch(() => this.options.signal.throwIfAborted())
+    this.#waiting = controllerWithin(signal)
+    if (waitMs > 0) await wait(waitMs, this.#waiting.signal).catch(() => this.options.signal.throwIfAborted())
   }
 
   async *#pages(signal: AbortSignal): AsyncGenerator<ChangesPage, void, undefined> {
@@ -147,9 +150,9 @@ export class PageStream {
     if (!has_more) this.#completeMs = Math.min(this.#completeMs, performance.now())
   }
 
-  /** During an outage, starts the next attempt immediately. */
+  /** Starts the next attempt immediately if there is a wait; one that is running continues. */
   retry(): void {
-    if (!this.#isConnected) this.#tryAgain()
+    this.#waiting?.abort(again)
   }
 
   #tryAgain(): void {
