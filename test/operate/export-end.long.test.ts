@@ -97,5 +97,9 @@ await t.test('check, given an export file, names the faults of the file and need
     stdout: /^the file does not end with the last line of an export, .* truncated;.*\nchecked, 1 finding\n$/,
   })
   t.match(await checked(cut, '--allow-unfinished'), { code: 0 })
+  t.match(await runCommand(['check', '--allow-unfinished', '--data', join(directory, 'none')]), {
+    code: 2,
+    stderr: /^topicd: --allow-unfinished needs FILE/,
+  })
   t.match(await checked(`${line('a')}nonsense\n${end(2)}`), { code: 1, stdout: /^line 2: It is not valid JSON.*\n/ })
 })

@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { exitCodes } from '../../base/exit-codes.js'
 import { toolLine } from '../../cluster/control/protocol.js'
+import { UsageError } from '../../settings/config.js'
 import { checkExport } from '../../tools/check-export.js'
 import type { CheckLine } from '../../tools/tool-messages.js'
 import { isCheckLine } from '../../tools/validators.js'
@@ -27,6 +28,7 @@ export const check = command({
     }
     const file = operand('FILE')
     if (file !== '') return checkFile(file, flags['allow-unfinished'], show)
+    if (flags['allow-unfinished']) throw new UsageError('--allow-unfinished needs FILE')
     await runTool(settings, { tool: 'check', options: {} }, (text, progress) => {
       progress.end()
       return show(toolLine(text, isCheckLine))
