@@ -10,6 +10,7 @@ import {
   goTo,
   isClean,
   openConsole,
+  signIn,
   startConsole,
 } from '../support/browser/console.js'
 import type { Server } from '../support/service/server.js'
@@ -122,6 +123,16 @@ t.test("the user's own key is rotated with a grace period, and revoking it signs
   await press(page, 'Rotate')
   await press(page, 'I have the token')
   await page.getByText('old token until').waitFor()
+  // This ends the token with which the page is signed in, but not before the user has the new one.
+  await page.getByRole('button', { name: 'Rotate own' }).click()
+  await press(page, 'Rotate')
+  const latest = await shownToken(page)
+  t.equal((await server.post('fetch', {}, { token: own })).status, 401)
+  await drawn(page)
+  t.equal(await shownToken(page), latest)
+  await press(page, 'I have the token')
+  await signIn(page, latest)
+  await goTo(page, '#@keys')
   await page.getByRole('button', { name: 'Revoke own' }).click()
   await dialog(page).getByText('will be signed out').waitFor()
   await press(page, 'Revoke own')

@@ -6,6 +6,7 @@ import {
   addTopic,
   checkAccessibility,
   choose,
+  clickTwice,
   dialog,
   drawn,
   goTo,
@@ -60,7 +61,10 @@ await t.test('a branch is shown as a table of its children and their values', { 
   await addTopic(server, 'plant/sensor-7', '1.50')
   await page.locator('.children tbody tr').first().getByText('1.50').waitFor()
   t.equal(await names.first().textContent(), 'sensor-7', 'the order follows changes')
-  t.equal(await page.getByRole('columnheader', { name: 'Value' }).getAttribute('aria-sort'), 'ascending')
+  const valueHead = page.getByRole('columnheader', { name: 'Value' })
+  t.equal(await valueHead.getAttribute('aria-sort'), 'ascending')
+  await clickTwice(page.getByRole('button', { name: 'Value' }))
+  t.equal(await valueHead.getAttribute('aria-sort'), 'ascending', 'of two clicks within one frame, both count')
   await page.getByLabel('Filter the children by name').fill('R-1')
   await page.getByText('1–4 of 4').waitFor()
   await page.getByRole('link', { name: 'Search all levels below' }).click()

@@ -6,6 +6,7 @@ import {
   choose,
   dialog,
   goTo,
+  hold,
   isClean,
   openConsole,
   openWatched,
@@ -19,19 +20,6 @@ import { FaultProxy } from '../support/faults/fault-proxy.js'
 import { until } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
-
-/** Holds the requests to a route until they are released. */
-async function hold(page: Page, route: string) {
-  let release = (): void => {}
-  const held = new Promise<void>((resolve) => (release = resolve))
-  const seen: string[] = []
-  await page.route(`**/topics/${route}`, async (asked) => {
-    seen.push(asked.request().postData() ?? '')
-    await held
-    await asked.continue()
-  })
-  return { seen, release }
-}
 
 /** Counts the bytes sent to the page from now on. */
 async function countBytes(page: Page): Promise<() => number> {

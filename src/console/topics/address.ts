@@ -37,7 +37,7 @@ export function placeAt(hash: string): Place {
   if (isOfChanges || address.startsWith('?')) return { selector: decoded(address.slice(1)), isOfChanges }
   const path = decoded(address).replace(/^\/|\/$/g, '')
   if (path === '') return 'nothing'
-  return path.includes('//') ? 'wrong' : { path }
+  return /^\/|\/\/|\/$/.test(path) ? 'wrong' : { path }
 }
 
 /** Decodes part of an address, unless the user mistyped it. */

@@ -115,7 +115,7 @@ export class ChangesPanel implements Panel {
         <h2 id="changes-title" tabindex="-1">Changes to <bdi class="exact">${visible(selector)}</bdi></h2>
         ${alertView(this.#problem.value)}
         <p class="row">
-          <button aria-pressed=${isPaused} @click=${() => (isPaused ? this.#resume() : this.#pause())}>${isPaused ? 'Resume' : 'Pause'}</button>
+          <button aria-pressed=${isPaused} @click=${() => (this.#isPaused.peek() ? this.#resume() : this.#pause())}>${isPaused ? 'Resume' : 'Pause'}</button>
           <a href=${addressOfSelector(selector)}>Show the topics</a>
           <span class="quiet" role="status">${this.#status()}</span>
         </p>

@@ -1,5 +1,5 @@
 /** The Topics page: asks for an API key, then shows the workspace. */
-import { signal } from '@preact/signals-core'
+import { effect, signal, untracked } from '@preact/signals-core'
 import { html, nothing, render, type TemplateResult } from 'lit-html'
 import { addressOfKeys } from './address.js'
 import type { Context } from './context.js'
@@ -14,6 +14,7 @@ import {
   servicePageOf,
   shareWithOpenedTabs,
   storedKey,
+  storeKey,
 } from './session.js'
 import { Task } from './task.js'
 import { visible } from './value-text.js'
@@ -116,17 +117,21 @@ class Page {
       const session = await beginSession(key)
       // The user is no longer waiting for this key and is entering another one.
       if (isContinuing && this.#earlierKey.value === undefined) return
+      storeKey(key)
       this.#earlierKey.value = undefined
       this.#enter(session)
     })
   }
 
   #enter(session: Session): void {
-    // Ignores a late response to a request with an earlier key.
-    const onUnknown = (reason: string) => {
-      if (this.#workspace.peek() === workspace) this.#signOut(reason)
-    }
-    const workspace = new Workspace(session, this.#edits, onUnknown)
+    // Set once the service no longer knows the key. A late response to a request with an earlier key is ignored.
+    const unknown = signal<string | undefined>(undefined)
+    const workspace = new Workspace(session, this.#edits, (reason) => (unknown.value = reason))
+    effect(() => {
+      // A dialog may have the user's input, or a token that is shown only once.
+      const isFree = unknown.value !== undefined && workspace.dialogs.shown.value === undefined
+      if (isFree && this.#workspace.peek() === workspace) untracked(() => this.#signOut(unknown.peek() ?? ''))
+    })
     this.#workspace.value = workspace
     workspace.start()
     focusLater()('#words, .workspace button, .workspace a')

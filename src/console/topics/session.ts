@@ -54,6 +54,10 @@ export function storedKey(): string | undefined {
   return storage()?.getItem(storageName) ?? undefined
 }
 
+export function storeKey(key: string): void {
+  storage()?.setItem(storageName, key)
+}
+
 export function endSession(): void {
   storage()?.removeItem(storageName)
 }
@@ -89,7 +93,6 @@ export async function beginSession(key: string): Promise<Session> {
   const caller = { base, authorization: `Apikey ${key}`, client: connect(base, { key, timeoutMs }) }
   const described = await ask<KeyDescription>(caller, 'key', undefined, firstAnswerMsMax)
   if (!Array.isArray(described.allow) || !Array.isArray(described.under)) throw foreign()
-  storage()?.setItem(storageName, key)
   return { ...caller, key: described }
 }
 

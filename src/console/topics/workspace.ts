@@ -1,5 +1,5 @@
 /** The view for a signed-in user: the search box, the tree, the panel for the address, and dialogs. */
-import { effect, signal } from '@preact/signals-core'
+import { effect, type Signal, signal } from '@preact/signals-core'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { parentOf } from '../../client/child.js'
 import { TopicdError } from '../../client/index.js'
@@ -32,8 +32,10 @@ export class Workspace implements Context {
   readonly #panel = signal<Panel | undefined>(undefined)
   readonly #note = signal('')
   #isNoteNew = false
-  /** The reason why the screen is no longer updated; empty while it is. */
+  /** The reason why the values on the screen are no longer updated; empty while they are. */
   readonly #failure = signal('')
+  /** The reason why the names are no longer updated, until the page is loaded again; empty while they are. */
+  readonly #namesFailure = signal('')
   /** The last search, so that "back" from a result returns to the same page of results. */
   readonly #searched = signal<{ readonly text: string; readonly panel: SearchPanel } | undefined>(undefined)
   readonly #stopped = new AbortController()
@@ -43,11 +45,9 @@ export class Workspace implements Context {
     readonly edits: Context['edits'],
     readonly signOut: Context['signOut'],
   ) {
-    const onFailure = (error: unknown) => {
-      this.#failure.value = describeFailure(error, this)
-    }
-    this.names = new Names(session, this.#stopped.signal, onFailure)
-    this.items = new LiveItems(session.client, this.#stopped.signal, onFailure)
+    const onFailure = (failure: Signal<string>) => (error: unknown) => (failure.value = describeFailure(error, this))
+    this.names = new Names(session, this.#stopped.signal, onFailure(this.#namesFailure))
+    this.items = new LiveItems(session.client, this.#stopped.signal, onFailure(this.#failure))
   }
 
   readonly show = (address: string): void => {
@@ -123,7 +123,7 @@ export class Workspace implements Context {
           </nav>
         </div>
         <div class="shown">
-          ${alertView(this.#failure.value, 'panel bad')}
+          ${alertView(this.#namesFailure.value || this.#failure.value, 'panel bad')}
           ${this.#panel.value?.view()}
         </div>
       </main>

@@ -1,7 +1,7 @@
 /** The console in a browser: its pages, their log messages, the origins of their requests, and an accessibility check by axe. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { visible } from '../../../dist/console/topics/value-text.js'
 import { type Server, startServer } from '../service/server.js'
@@ -98,6 +98,27 @@ export const toggle = (page: Page, name: string) => treeItem(page, name).locator
 
 /** Waits until the page has been drawn after the last event. */
 export const drawn = (page: Page) => page.evaluate('new Promise(requestAnimationFrame)')
+
+/** Clicks twice before the page is drawn again, and waits until it has been drawn. */
+export async function clickTwice(button: Locator): Promise<void> {
+  await button.evaluate((element) => {
+    for (let clicks = 0; clicks < 2; clicks++) element.dispatchEvent(new Event('click'))
+  })
+  await drawn(button.page())
+}
+
+/** Holds the page's requests to a route until they are released. */
+export async function hold(page: Page, route: string) {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const seen: string[] = []
+  await page.route(`**/topics/${route}`, async (asked) => {
+    seen.push(asked.request().postData() ?? '')
+    await held
+    await asked.continue()
+  })
+  return { seen, release }
+}
 
 /** The exact value that is shown. */
 export async function shownValue(page: Page): Promise<string | null> {

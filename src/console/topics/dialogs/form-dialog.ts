@@ -29,6 +29,8 @@ export abstract class FormDialog implements Dialog {
   view(): TemplateResult {
     const onSubmit = (event: SubmitEvent) => {
       event.preventDefault()
+      // The dialog may have ended after the last drawing.
+      if (this.context.dialogs.shown.peek() !== this) return
       void this.task.run(this.context, () => this.submit(new FormData(event.target as HTMLFormElement)))
     }
     return html`

@@ -4,6 +4,7 @@
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, type TemplateResult } from 'lit-html'
+import { live } from 'lit-html/directives/live.js'
 import { descendants, subtree, TopicdError, topic } from '../../../client/index.js'
 import { formatWhole } from '../../shared/formats.js'
 import type { Context } from '../context.js'
@@ -85,12 +86,14 @@ export class RemoveDialog implements Dialog {
     const chosen = this.#chosen.value
     const count = chosen.count.value
     if (count === 'failed') return html`<button @click=${() => this.#count(chosen)}>Count again</button>`
-    const isReady = this.#step.value === 'asking' && typeof count === 'number' && count > 0
+    const agreed = this.#step.value === 'asking' && typeof count === 'number' && count > 0 ? count : undefined
+    // Removes only what this drawing shows, and only once.
     const onClick = () => {
-      if (isReady) void this.#remove()
+      const isShown = chosen === this.#chosen.peek() && this.#step.peek() === 'asking'
+      if (agreed !== undefined && isShown) void this.#remove(chosen, agreed)
     }
     // Not `disabled`, which would remove the keyboard focus.
-    return html`<button class="danger" aria-disabled=${!isReady} @click=${onClick}>
+    return html`<button class="danger" aria-disabled=${agreed === undefined} @click=${onClick}>
       ${typeof count === 'number' ? `Remove ${topicsText(count)}` : 'Counting…'}
     </button>`
   }
@@ -98,13 +101,13 @@ export class RemoveDialog implements Dialog {
   #choiceView(choice: Choice): TemplateResult {
     const count = choice.count.value
     const choose = () => {
-      if (this.#step.value !== 'asking') return
+      if (this.#step.peek() !== 'asking') return
       this.#chosen.value = choice
       this.#problem.value = ''
       if (count === 'unknown' || count === 'failed') void this.#count(choice)
     }
     return html`<label class="choice">
-      <input type="radio" name="what" .checked=${choice === this.#chosen.value} @change=${choose}>
+      <input type="radio" name="what" ?disabled=${this.#step.value !== 'asking'} .checked=${live(choice === this.#chosen.value)} @change=${choose}>
       <span>${choice.label} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
     </label>`
   }
@@ -138,15 +141,14 @@ export class RemoveDialog implements Dialog {
     }
   }
 
-  /** Counts again first, because the user confirmed a specific number. */
-  async #removeAsCounted(choice: Choice): Promise<void> {
+  /** Counts again first, because the user agreed to a specific number. */
+  async #removeAsCounted(choice: Choice, agreed: number): Promise<void> {
     const { note } = this.context
-    const agreed = choice.count.value
     const now = await this.#removeAll(choice, true)
     if (this.#isClosed) return
     if (now !== agreed) {
       for (const { count } of this.choices) count.value = count === choice.count ? now : 'unknown'
-      this.#problem.value = `The count is now ${topicsText(now)}, not ${formatWhole(Number(agreed))}. Nothing was removed.`
+      this.#problem.value = `The count is now ${topicsText(now)}, not ${formatWhole(agreed)}. Nothing was removed.`
       return
     }
     this.#step.value = 'removing'
@@ -156,11 +158,11 @@ export class RemoveDialog implements Dialog {
     if (this.#isClosed) note(`${topicsText(removed)} removed.`)
   }
 
-  async #remove(): Promise<void> {
+  async #remove(choice: Choice, agreed: number): Promise<void> {
     this.#step.value = 'counting again'
     this.#problem.value = ''
     try {
-      await this.#removeAsCounted(this.#chosen.value)
+      await this.#removeAsCounted(choice, agreed)
     } catch (error) {
       this.#problem.value = describeFailure(error, this.context)
       if (this.#isClosed) this.context.note(`The removal did not finish: ${this.#problem.value}`)

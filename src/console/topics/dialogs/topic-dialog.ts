@@ -78,15 +78,17 @@ export class TopicDialog extends FormDialog {
 
   /** The operations to send. A recreated topic keeps every digit of its value. */
   async #operations(path: string, text: string): Promise<readonly Operation[]> {
-    const type = this.#type.value
     const properties = this.#properties.value
     const constraint = { no_topic: true } as const
     if (this.kind === 'create' || this.kind === 'duplicate') {
-      return [creation({ path, type, properties, constraint }, this.#valueOf(text))]
+      return [creation({ path, type: this.#type.value, properties, constraint }, this.#valueOf(text))]
     }
     const { client } = this.context.session
     const item = await client.get(this.path, { type: 'any', with_version: true, with_properties: true })
     if (item === undefined) throw new RangeError('The topic has been removed.')
+    if (this.kind === 'properties' && !haveSame(item.properties, this.item?.properties))
+      throw new RangeError('Another client has changed the properties; nothing was changed. Open this form again.')
+    const { type } = item
     const topic = { path, type, properties: this.kind === 'rename' ? item.properties : properties, constraint }
     const removal = { op: 'remove', path: item.path, constraint: { version: item.version ?? 0 } } as const
     return [removal, creation(topic, item.text && jsonText(item.text))]
@@ -106,12 +108,14 @@ export class TopicDialog extends FormDialog {
     const path = String(form.get('path') ?? this.path).replace(/^\/|\/$/g, '')
     const text = String(form.get('value') ?? '')
     if (kind === 'rename' && path === this.path) throw new RangeError('The topic already has this path.')
-    const before = new PropertiesField(this.item?.properties ?? {})
-    if (kind === 'properties' && JSON.stringify(this.#properties.value) === JSON.stringify(before.value))
+    if (kind === 'properties' && haveSame(this.#properties.value, this.item?.properties))
       throw new RangeError('The topic already has these properties.')
+    let isCancelled = false
     // Retries only if another client wrote the removed topic between the two requests.
     const attempt = async () => {
       const operations = await this.#operations(path, text)
+      isCancelled = dialogs.shown.peek() !== this
+      if (isCancelled) return
       await session.client.batch(operations).catch((error: unknown) => {
         const isTaken = isConflict(error) && operations[error.operation ?? 0]?.op !== 'remove'
         throw isTaken ? new RangeError('A topic already exists at this path; nothing was changed.') : error
@@ -120,10 +124,16 @@ export class TopicDialog extends FormDialog {
     await untilSatisfied(attempt, attemptsMax).catch((error: unknown) => {
       throw isConflict(error) ? new RangeError('Other clients keep changing the topic; nothing was changed.') : error
     })
+    if (isCancelled) return
     note(`${words[kind][2]} ${visible(path)}.`)
     // If the dialog was closed, the user has moved on.
     if (dialogs.end(this) && may(session.key, 'fetch')) show(addressOfPath(path))
   }
+}
+
+/** Compares as the fields show them. */
+function haveSame(...all: readonly Item['properties'][]): boolean {
+  return new Set(all.map((properties) => JSON.stringify(new PropertiesField(properties ?? {}).value))).size === 1
 }
 
 type NewTopic = Omit<Extract<Operation, { readonly op: 'add' }>, 'op'>

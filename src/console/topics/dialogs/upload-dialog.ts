@@ -107,10 +107,15 @@ function itemIn(line: string, number: number) {
 
 /** @throws RangeError for a line that exceeds the highest possible limit */
 async function* linesOf(file: File): AsyncGenerator<string> {
-  const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader()
+  const reader = file
+    .stream()
+    .pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))
+    .getReader()
   let line = ''
   for (;;) {
-    const { done, value = '' } = await reader.read()
+    const { done, value = '' } = await reader.read().catch((error: unknown) => {
+      throw error instanceof TypeError ? new RangeError('The file is not UTF-8; the lines before were stored.') : error
+    })
     const [end = '', ...lines] = value.split('\n')
     line += end
     if (line.length > lineCharactersMax) throw new RangeError('This is not an export: a line is longer than 64 MiB.')

@@ -86,6 +86,8 @@ export class KeyDialog extends FormDialog {
 
   protected async submit(form: FormData): Promise<void> {
     const { session, note, dialogs } = this.context
+    // The second of two submissions before the token is drawn.
+    if (this.#issued.peek() !== undefined) return
     const changed = await ask<ChangedKey>(session, 'keys', readFields(this.subject, form))
     this.onChanged()
     if (changed.token === undefined) {

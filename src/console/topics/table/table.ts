@@ -94,20 +94,25 @@ export class Table {
 
   #allView(rows: readonly Child[]): TemplateResult {
     const isAll = rows.every(({ path }) => this.#chosen.value.has(path))
-    const choose = () => (this.#chosen.value = new Set(isAll ? [] : rows.map(({ path }) => path)))
+    const choose = ({ target }: Event) => {
+      const { checked } = target as HTMLInputElement
+      this.#chosen.value = new Set(checked ? rows.map(({ path }) => path) : [])
+    }
     return html`<input type="checkbox" aria-label="Select all" .checked=${isAll} @change=${choose}>`
   }
 
   #headView(column: Column): TemplateResult {
     const sort = this.#sort.value
     const isOwn = sort?.column === column
-    const choose = () => {
-      if (!isOwn) this.#sort.value = { column, isDown: column === 'Changed' }
-      else this.#sort.value = { column, isDown: !sort.isDown }
-    }
     const order = isOwn ? (sort.isDown ? 'descending' : 'ascending') : nothing
     const mark = isOwn ? (sort.isDown ? ' ↓' : ' ↑') : ''
-    return html`<th scope="col" class=${`column-${column.toLowerCase()}`} aria-sort=${order}><button class="plain" title="Sort these rows" @click=${choose}>${column}${mark}</button></th>`
+    return html`<th scope="col" class=${`column-${column.toLowerCase()}`} aria-sort=${order}><button class="plain" title="Sort these rows" @click=${() => this.#sortBy(column)}>${column}${mark}</button></th>`
+  }
+
+  /** Reverses the order if the rows are sorted by the column already. */
+  #sortBy(column: Column): void {
+    const sort = this.#sort.peek()
+    this.#sort.value = { column, isDown: sort?.column === column ? !sort.isDown : column === 'Changed' }
   }
 
   #rowView({ path, name, type, hasChildren }: Child, mayRemove: boolean): TemplateResult {

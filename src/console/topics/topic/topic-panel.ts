@@ -90,6 +90,8 @@ export class TopicPanel implements Panel {
   #valueView(item: Item): TemplateResult {
     const { text, type, version, updated = '' } = item
     const count = this.context.items.changes(this.path)
+    const whole = (this.#isFormatted.value ? formattedOf(item) : undefined) ?? text ?? ''
+    const isCut = whole.length > shownMax && !this.#isWhole.value
     return html`
       <p class="row quiet">
         <span>Type ${type}</span>
@@ -98,11 +100,11 @@ export class TopicPanel implements Panel {
         <span>Version ${version}</span>
         ${text === undefined ? nothing : this.#formChoice(item)}
       </p>
-      ${text === undefined ? nothing : html`<pre class=${`exact value${count === 0 ? '' : ` changed-${count % 2}`}`} tabindex="0" role="group" aria-label="Value">${this.#shownText(item, text)}</pre>`}
+      ${text === undefined ? nothing : html`<pre class=${`exact value${count === 0 ? '' : ` changed-${count % 2}`}`} tabindex="0" role="group" aria-label="Value">${isCut ? shortened(whole, shownMax) : whole}</pre>`}
       ${
-        text === undefined || text.length <= shownMax || this.#isWhole.value
-          ? nothing
-          : html`<p class="row"><span class="quiet">Only the beginning is shown.</span> <button class="quiet-button" @click=${() => (this.#isWhole.value = true)}>Show all ${sizeText(text)}</button></p>`
+        isCut
+          ? html`<p class="row"><span class="quiet">Only the beginning is shown.</span> <button class="quiet-button" @click=${() => (this.#isWhole.value = true)}>Show all ${sizeText(text ?? '')}</button></p>`
+          : nothing
       }
     `
   }
@@ -116,11 +118,6 @@ export class TopicPanel implements Panel {
     return html`
       <span class="row" role="group" aria-label="Display of the value">${choice('Formatted', true)}${choice('As stored', false)}</span>
       ${canFormat ? nothing : html`<span>too large to format</span>`}`
-  }
-
-  #shownText(item: Item, text: string): string {
-    const formatted = this.#isFormatted.value ? formattedOf(item) : undefined
-    return formatted ?? (this.#isWhole.value ? text : shortened(text, shownMax))
   }
 
   #editView(edit: Edit, item: Item | undefined): TemplateResult {
@@ -201,6 +198,7 @@ export class TopicPanel implements Panel {
 
   #startEdit(item: Item): void {
     const { text = '' } = item
+    if (!this.#mayDiscard()) return
     const question = `This value is ${sizeText(text)} long, so each keystroke may take seconds. Edit it here?`
     if (text.length > formattedFromMax && !confirm(question)) return
     this.#setEdit(new Edit(item))
@@ -210,7 +208,11 @@ export class TopicPanel implements Panel {
 
   /** Ends the edit at the user's request. */
   #cancelEdit(): void {
-    if (this.#edit?.isWritten !== true || confirm('Discard your changes?')) this.#endEdit('')
+    if (this.#mayDiscard()) this.#endEdit('')
+  }
+
+  #mayDiscard(): boolean {
+    return this.#edit?.isWritten !== true || confirm('Discard your changes?')
   }
 
   #endEdit(done: string): void {
@@ -223,7 +225,9 @@ export class TopicPanel implements Panel {
     const edit = this.#edit
     if (edit === undefined) return
     const focus = focusLater()
-    if (await edit.write(how, this.context.session.client, this.context)) this.#endEdit('Saved.')
+    // In the meantime, the user may have started another edit.
+    if ((await edit.write(how, this.context.session.client, this.context)) && this.#edit === edit)
+      this.#endEdit('Saved.')
     focus(this.#edit === undefined ? '#topic-path' : '#new-value')
   }
 }

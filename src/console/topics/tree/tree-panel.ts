@@ -113,7 +113,7 @@ export class TreePanel {
     const isOpen = children !== undefined
     const toggle = (event: Event) => {
       event.preventDefault()
-      this.#toggle(path, isOpen)
+      this.#toggle(path, this.#expanded.peek().has(path))
     }
     return html`
       <li role="none">
