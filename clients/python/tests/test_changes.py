@@ -188,6 +188,24 @@ class StubChanges(StubTest):
                 thread.join(patience)
                 self.assertFalse(thread.is_alive())
 
+    def test_close_ends_a_poll_that_waits(self) -> None:
+        with mock.patch("topicd.changes._first_line_seconds", 0.2):
+            changes = self.changes("be silent", Response(page("1")))
+            thread = threading.Thread(target=lambda: list(changes))
+            thread.start()
+            while len(self.source.requests) < 3:
+                time.sleep(0.001)
+            changes.close()
+            thread.join(patience / 4)
+            self.assertFalse(thread.is_alive())
+
+    def test_a_host_that_does_not_respond_is_an_outage(self) -> None:
+        waits = self.waits()
+        with mock.patch("socket.create_connection", side_effect=[TimeoutError("timed out"), OSError("unreachable"), KeyError]):
+            self.assertRaises(KeyError, next, self.changes())
+        self.assertEqual(self.told, ["disconnected: no complete response: timed out"])
+        self.assertEqual(len(waits), 2, "streams are still tried")
+
     def test_close_ends_an_iteration_in_progress(self) -> None:
         with self.changes(stream(event("1", topic, removed))) as changes:
             next(changes)

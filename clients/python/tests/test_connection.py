@@ -1,5 +1,6 @@
 """Lost connections, time limits, kept connections, and responses from elsewhere, provoked by a stub."""
 
+import errno
 import http.client
 import socket
 import threading
@@ -90,10 +91,17 @@ class Connections(StubTest):
                     self.assertEqual((len(attempts), len(stub.requests)), (2, 2 - refusals))
 
     def test_other_failures_to_connect_are_not_repeated(self) -> None:
-        with mock.patch("socket.create_connection", side_effect=socket.gaierror("unknown name")) as connect:
-            with self.assertRaisesRegex(topicd.NotConnected, "unknown name"):
-                self.connect("http://topicd.invalid").get("a")
-        self.assertEqual(connect.call_count, 1)
+        for reason in (socket.gaierror("unknown name"), TimeoutError(errno.ETIMEDOUT, "unknown host")):
+            with mock.patch("socket.create_connection", side_effect=reason) as connect:
+                with self.assertRaisesRegex(topicd.NotConnected, "unknown "):
+                    self.connect("http://topicd.invalid").get("a")
+            self.assertEqual(connect.call_count, 1)
+
+    def test_a_write_that_may_have_been_applied_is_not_reported_as_unsent(self) -> None:
+        stub, topics = self.losing("close", 1)
+        with mock.patch("socket.create_connection", side_effect=ConnectionRefusedError):
+            self.assertRaises(topicd.ConnectionLost, topics.set, "a", 1)
+        self.assertEqual(len(stub.requests), 2)
 
     def test_a_request_that_exceeds_its_time_limit_fails_and_is_not_repeated(self) -> None:
         stub = self.stub(lambda *_: "be silent")

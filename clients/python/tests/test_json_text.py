@@ -1,8 +1,11 @@
 """JSON without loss: exact numbers in both directions, the text of values, and values that JSON cannot hold."""
 
+import copy
+import dataclasses
 import datetime
 import json
 import os
+import pickle
 import random
 import unittest
 from decimal import Decimal
@@ -51,6 +54,12 @@ class Received(unittest.TestCase):
         self.assertEqual(repr(self.value(text, "decimal")), "[12345678901234567890, Decimal('1.10'), Decimal('1E+400'), '1.10']")
         self.assertEqual([getattr(part, "text", part) for part in self.value(text, "text")], ["12345678901234567890", "1.10", "1e400", "1.10"])
         self.assertEqual(encode(self.value(text, "text")), text.replace(", ", ","))
+
+    def test_an_item_can_be_copied_and_pickled(self) -> None:
+        item = item_of('{"path":"a","type":"json","value":1.10}', decoder("decimal"))
+        for same in (copy.deepcopy(item), pickle.loads(pickle.dumps(item)), dataclasses.replace(item)):
+            self.assertEqual((same, same.value), (item, Decimal("1.10")))
+        self.assertEqual(dataclasses.asdict(item)["text"], "1.10")
 
     def test_the_text_of_a_value_needs_no_parsing(self) -> None:
         for text in ("[" * 1000 + "]" * 1000, "9" * 5000, '{"a":1,"a":2}', '"}]\\\\\\"{["', "{}", "[]", "[ ]"):

@@ -4,9 +4,11 @@ import os
 import queue
 import signal
 import subprocess
+import threading
 import time
 import unittest
 from typing import Any, List
+from unittest import mock
 
 import topicd
 
@@ -103,14 +105,37 @@ class StubLive(StubTest):
             self.assertTrue(live.is_ready)
 
     def test_an_exception_in_a_callback_ends_following(self) -> None:
-        stub = self.stub(lambda *_: stream(event("1")))
-        defect = KeyError("a defect")
+        for event_of_callback in ("on_change", "on_connected", "on_disconnected"):
+            for defect in (KeyError("a defect"), ConnectionRefusedError("another service's")):
+                with self.subTest(event_of_callback, defect=defect):
+                    stub = self.stub(lambda *_: stream(event("1")))
+                    callback: Any = {event_of_callback: mock.Mock(side_effect=defect)}
+                    live = self.connect(stub.url).follow("*.*", **callback)
+                    live.wait_for(lambda topics: topics.closed, patience)
+                    self.assertIs(live.error, defect)
+                    with self.assertRaises(type(defect)):
+                        live.wait_for(lambda topics: False)
 
-        def fail(change: topicd.Change) -> None:
-            raise defect
+    def test_items_and_values_are_not_affected_by_later_changes(self) -> None:
+        a, b = ('{"path":"%s","type":"json","value":1}' % path for path in "ab")
+        removed = '{"path":"a","removed":true}'
+        release = threading.Event()
 
-        live = self.connect(stub.url).follow("*.*", on_change=fail)
-        live.wait_for(lambda topics: topics.closed, patience)
-        self.assertIs(live.error, defect)
-        with self.assertRaises(KeyError):
-            live.wait_for(lambda topics: False)
+        def answer(_: Any, index: int) -> Any:
+            if index == 1:
+                release.wait(patience)
+            return stream(event(str(index), *((a, b) if index == 0 else (removed,))), then="" if index == 0 else "be silent")
+
+        with self.connect(self.stub(answer).url).follow("*.*") as live:
+            live.wait_ready(patience)
+            items, values = iter(live.items()), iter(live.values())
+            release.set()
+            live.wait_for(lambda topics: "a" not in topics, patience)
+            self.assertEqual([path for path, _ in items], ["a", "b"])
+            self.assertEqual([item.path for item in values], ["a", "b"])
+
+    def test_a_condition_that_was_true_once_ends_the_wait(self) -> None:
+        stub = self.stub(lambda *_: stream(event("1"), then="be silent"))
+        with self.connect(stub.url).follow("*.*") as live:
+            outcomes = iter([True])
+            live.wait_for(lambda topics: next(outcomes, False), patience)

@@ -8,7 +8,7 @@ from unittest import mock
 
 import topicd
 
-from .service import Service
+from .service import Service, patience
 from .stub import StubTest, Response, refused
 
 
@@ -54,6 +54,24 @@ class Threads(unittest.TestCase):
                         os._exit(status)
                 children.append(child)
             self.assertEqual([os.waitpid(child, 0)[1] for child in children], [0, 0, 0, 0])
+
+    def test_a_forked_child_that_closes_the_client_does_not_end_its_parents_stream(self) -> None:
+        service = Service.shared()
+        outages: List[Exception] = []
+        with topicd.connect(service.url, service.key) as topics:
+            topics.remove_matches("*forked//")
+            with topics.follow("*forked//", on_disconnected=outages.append) as live:
+                live.wait_ready(patience)
+                child = os.fork()
+                if child == 0:
+                    try:
+                        topics.close()
+                    finally:
+                        os._exit(0)
+                os.waitpid(child, 0)
+                topics.add_and_set("forked", 1)
+                live.wait_for(lambda topics: "forked" in topics, patience)
+        self.assertEqual(outages, [])
 
 
 class StubUpdates(StubTest):

@@ -44,6 +44,18 @@ class Uploads(unittest.TestCase):
             topics.upload(({"op": "addAndSet", "path": f"large/{index}", "value": large} for index in range(5)), on_progress=progress.append)
         self.assertEqual(progress, [(2, 0), (4, 0), (5, 0)])
 
+    def test_the_operations_before_an_exception_of_the_iterable_are_sent(self) -> None:
+        def operations() -> Any:
+            yield from ({"op": "add", "path": f"before/{index}"} for index in range(3))
+            raise LookupError("no more")
+
+        sources: List[Any] = [operations(), [{"op": "add", "path": "before/3"}, {"op": "add", "path": object()}]]
+        for source in sources:
+            with topicd.connect(self.service.url, self.service.key) as topics, self.assertRaises((LookupError, TypeError)):
+                topics.upload(source)
+        with topicd.connect(self.service.url, self.service.key) as topics:
+            self.assertEqual(topics.count("*before//", type="any"), 4)
+
 
 class StubUploads(StubTest):
     operations = [{"op": "add", "path": path} for path in "abc"]

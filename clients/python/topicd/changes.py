@@ -4,6 +4,7 @@ Long polls replace a stream that a proxy buffers. live.py builds a mapping from 
 """
 
 import json
+import os
 import random
 import socket
 import threading
@@ -12,10 +13,12 @@ from time import monotonic
 from typing import Any, Callable, Dict, Generator, Iterator, List, Literal, NamedTuple, Optional, Tuple
 
 from .connection import Connection, Link
-from .errors import TopicdError, read_answer
+from .errors import NotConnected, TopicdError, read_answer
 from .item import Item, item_of
 from .json_text import Decode, elements_of, encode_body, members_of
 
+#: A host that does not respond within this time, in s, is not reachable.
+_connecting_seconds = 10
 #: The service sends the first line immediately. If it takes longer than this, in s, a proxy is buffering the stream.
 _first_line_seconds = 5
 #: The service sends data at least every 15 s, so a stream that is silent for this long, in s, is dead.
@@ -51,15 +54,16 @@ class Changes(Iterator[Change]):
     and has not failed since. During an outage, `outage` is the reason.
     """
 
-    def __init__(self, connection: Connection, decode: Decode, members: Dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, decode: Decode, members: Dict[str, Any],
+                 timeout: Optional[float]) -> None:
         self.next: Optional[str] = members.pop("since", None)
-        self._timeout: Optional[float] = members.pop("timeout", None)
         self._on_connected: Callable[[], object] = members.pop("on_connected", lambda: None)
         self._on_disconnected: Callable[[Exception], object] = members.pop("on_disconnected", lambda error: None)
-        self._connection, self._decode, self._members = connection, decode, members
+        self._connection, self._decode, self._members, self._timeout = connection, decode, members, timeout
         self.is_connected = self.is_complete = self._has_all = False
         self.outage: Optional[Exception] = None
         self._link: Optional[Link] = None
+        self._pid = os.getpid()
         self._closing = threading.Event()
         self._failures = self._restarts = 0
         self._polls_until, self._complete_time, self._end = 0.0, float("inf"), float("inf")
@@ -69,9 +73,9 @@ class Changes(Iterator[Change]):
         self._end = float("inf") if self._timeout is None else monotonic() + self._timeout
         try:
             return next(iter(()) if self._closing.is_set() else self._iterator)
-        except BaseException:
+        except BaseException as error:
             self.is_connected = self.is_complete = False
-            raise
+            raise (error.__cause__ or error) if isinstance(error, _CallbackFailed) else error
 
     def __enter__(self) -> "Changes":
         return self
@@ -82,9 +86,9 @@ class Changes(Iterator[Change]):
     def close(self) -> None:
         """Ends the iteration, even if it runs in another thread."""
         self._closing.set()
-        # Not SSLSocket.shutdown, which must not be called from another thread.
+        # A forked child must not end its parent's stream. SSLSocket.shutdown must not be called from another thread.
         with suppress(OSError):
-            if self._link:
+            if self._link and self._pid == os.getpid():
                 socket.socket.shutdown(self._link.socket, socket.SHUT_RDWR)
         # Raises ValueError while another thread iterates.
         with suppress(ValueError):
@@ -132,22 +136,25 @@ class Changes(Iterator[Change]):
     def _poll(self) -> Iterator[str]:
         # The first poll after an outage does not wait, so that the connection is reported immediately.
         wait = _poll_seconds if self._has_all and self.is_connected else 0
+        link = self._open()
         end = self._until(_search_seconds + wait)
-        text = self._open("application/json", end, wait).text(end)
-        self._connect()
+        self._send(link, "application/json", end, wait)
+        text = link.text(end)
+        self._report()
         yield text
 
     def _stream(self) -> Iterator[str]:
         """Yields the pages of a stream. Always ends by raising."""
+        link = self._open()
         try:
             end = self._until(_first_line_seconds)
-            link = self._open("text/event-stream", end)
+            self._send(link, "text/event-stream", end)
             line = link.line(end)
             if not (link.response.getheader("content-type") or "").startswith("text/event-stream"):
                 raise TimeoutError("the response is not a stream")
         except TimeoutError as error:
             raise _HeldBack from error
-        self._connect()
+        self._report()
         fields: Dict[str, str] = {}
         seconds = _first_wait_seconds
         while line:
@@ -162,21 +169,37 @@ class Changes(Iterator[Change]):
             line = link.line(self._until(_silence_seconds))
         raise _Ended("the stream has ended", seconds)
 
-    def _open(self, accept: str, end: float, wait: Optional[int] = None) -> Link:
-        body = encode_body({**self._members, "since": self.next, "wait": wait})
-        self._link = self._connection.open("changes", body, {"accept": accept}, end)
+    def _open(self) -> Link:
+        """Returns a new connection, which `close` can end from now on."""
+        try:
+            self._link = link = self._connection.connect(self._until(_connecting_seconds))
+        except TimeoutError as error:
+            raise NotConnected(str(error)) from error
         if self._closing.is_set():
             raise ConnectionError("the changes were closed")
-        return self._link
+        return link
+
+    def _send(self, link: Link, accept: str, end: float, wait: Optional[int] = None) -> None:
+        body = encode_body({**self._members, "since": self.next, "wait": wait})
+        try:
+            self._connection.send(link, "changes", body, {"accept": accept}, end)
+        except TopicdError:
+            # The connection now belongs to the idle ones.
+            self._link = None
+            raise
 
     def _until(self, seconds: float) -> float:
         """Returns the time after this many seconds, but no later than the time limit for the next change."""
         return min(self._end, monotonic() + seconds)
 
-    def _connect(self) -> None:
+    def _report(self) -> None:
+        """Reports that data arrives, unless that is known already."""
         if not self.is_connected:
             self.is_connected, self.outage = True, None
-            self._on_connected()
+            try:
+                self._on_connected()
+            except Exception as error:
+                raise _CallbackFailed from error
 
     def _page_of(self, text: str) -> Tuple[bool, str, List[Change]]:
         members = members_of(text)
@@ -209,6 +232,10 @@ class Changes(Iterator[Change]):
             seconds = error.retry_after_seconds or 0
         self._failures += 1
         return max(seconds, _random_wait(self._failures))
+
+
+class _CallbackFailed(Exception):
+    """An exception of a callback, which is not an outage, whatever its type."""
 
 
 class _HeldBack(TimeoutError):

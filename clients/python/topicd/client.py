@@ -10,9 +10,9 @@ import random
 import ssl
 import time
 from typing import (
-    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, TypedDict,
-    TypeVar)
-from weakref import WeakSet
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, Set,
+    TypedDict, TypeVar)
+from weakref import ref
 
 from .changes import Change, Changes
 from .connection import Connection
@@ -51,10 +51,15 @@ class Removing(Versioned, total=False):
     dry_run: bool
 
 
-class Reading(Versioned, total=False):
+class Shown(TypedDict, total=False):
     type: Literal["json", "string", "any"]
     with_values: bool
     with_properties: bool
+    with_version: bool
+
+
+class Reading(Shown, total=False):
+    timeout: Optional[float]
 
 
 class Paging(Reading, total=False):
@@ -62,7 +67,7 @@ class Paging(Reading, total=False):
     after: str
 
 
-class Following(Reading, total=False):
+class Following(Shown, total=False):
     size: int
     #: `on_connected`: data arrives, initially or after an outage. `on_disconnected`: an outage starts, for this reason.
     on_connected: Callable[[], object]
@@ -84,7 +89,8 @@ class Client:
 
     def __init__(self, connection: Connection, numbers: Numbers) -> None:
         self._connection, self._decode = connection, decoder(numbers)
-        self._followed: WeakSet[Changes] = WeakSet()
+        #: Not a WeakSet, which another thread must not change during an iteration.
+        self._followed: Set[ref[Changes]] = set()
 
     def __enter__(self) -> Client:
         return self
@@ -94,7 +100,7 @@ class Client:
 
     def close(self) -> None:
         """Ends every `changes` and `follow`, and closes the idle connections."""
-        for changes in list(self._followed):
+        for changes in filter(None, [reference() for reference in list(self._followed)]):
             changes.close()
         self._connection.close()
 
@@ -211,13 +217,14 @@ class Client:
         first = after and "/".join(segments_of(after))
         return (child for child in children if child.path != first)
 
-    def changes(self, selector: str, *, since: Optional[str] = None, **options: Unpack[Following]) -> Changes:
+    def changes(self, selector: str, *, since: Optional[str] = None, timeout: Optional[float] = None,
+                **options: Unpack[Following]) -> Changes:
         """Iterates over the current state, unless `since` is given, then over each change, across outages.
 
         `timeout` limits the wait for one change, including outages. After a TimeoutError, resume with `since`.
         """
-        changes = Changes(self._connection, self._decode, {"selector": selector, "since": since, **options})
-        self._followed.add(changes)
+        changes = Changes(self._connection, self._decode, {"selector": selector, "since": since, **options}, timeout)
+        self._followed.add(ref(changes, self._followed.discard))
         return changes
 
     def follow(self, selector: str, *, on_change: Callable[[Change], object] = lambda change: None,

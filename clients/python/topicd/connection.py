@@ -1,7 +1,7 @@
 """One request and its response: kept connections, the time limit, and the single retry. The routes are in client.py.
 
-A request is repeated at most once, and only after its connection failed: either the connection was refused, so
-nothing was sent, or applying the request twice is harmless. A response is never a reason to retry.
+A request is repeated at most once, and only after its connection failed: either the connection was refused or reset
+before anything was sent, or applying the request twice is harmless. A response is never a reason to retry.
 """
 
 import http.client
@@ -89,7 +89,8 @@ class Link:
             yield
         except BaseException as error:
             self.close()
-            if isinstance(error, (socket.timeout, TimeoutError)):
+            # A network error may be a TimeoutError too; it has a number.
+            if isinstance(error, (socket.timeout, TimeoutError)) and error.errno is None:
                 raise TimeoutError(f"no complete response: {error}") from error
             if isinstance(error, (OSError, http.client.HTTPException)):
                 raise kind(str(error) or type(error).__name__) from error
@@ -118,18 +119,31 @@ class Connection:
         """Returns the text of a response with status 200. Raises TopicdError if the request is rejected."""
         seconds = self._timeout if timeout is None else timeout
         end = float("inf") if seconds is None else monotonic() + seconds
-        try:
-            return self._text(self.open(route, body, headers, end, self._take()), end)
-        except (NotConnected, ConnectionLost) as error:
-            is_refused = isinstance(error.__cause__, ConnectionRefusedError)
-            if not (is_repeatable if isinstance(error, ConnectionLost) else is_refused):
-                raise
-        return self._text(self.open(route, body, headers, end, self._take()), end)
 
-    def open(self, route: str, body: bytes, headers: Mapping[str, str], end: float,
-             link: Optional[Link] = None) -> Link:
-        """Sends once, by default on a new connection, and returns it. Raises TopicdError unless the status is 200."""
-        link = link or self._connect(end)
+        def sent(link: Optional[Link]) -> str:
+            return self._text(self.send(link or self.connect(end), route, body, headers, end), end)
+
+        try:
+            return sent(self._take())
+        except NotConnected as error:
+            if not isinstance(error.__cause__, (ConnectionError, ssl.SSLEOFError)):
+                raise
+            return sent(None)
+        except ConnectionLost:
+            if is_repeatable:
+                # NotConnected would be wrong, because the first attempt may have been applied.
+                with suppress(NotConnected):
+                    return sent(None)
+            raise
+
+    def connect(self, end: float) -> Link:
+        """Returns a new connection. Raises NotConnected or TimeoutError."""
+        if self._is_secure:
+            return Link(http.client.HTTPSConnection(self._host, self._port, context=self._context), end)
+        return Link(http.client.HTTPConnection(self._host, self._port), end)
+
+    def send(self, link: Link, route: str, body: bytes, headers: Mapping[str, str], end: float) -> Link:
+        """Sends once. If the status is not 200, raises TopicdError, and the connection belongs to the idle ones."""
         link.send(self._base + route, {**self._key, **_json, **headers}, body, end)
         if link.response.status != 200:
             self._text(link, end)
@@ -160,8 +174,3 @@ class Connection:
                     return link
                 link.close()
         return None
-
-    def _connect(self, end: float) -> Link:
-        if self._is_secure:
-            return Link(http.client.HTTPSConnection(self._host, self._port, context=self._context), end)
-        return Link(http.client.HTTPConnection(self._host, self._port), end)

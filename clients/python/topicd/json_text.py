@@ -8,6 +8,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, Callable, Dict, List, Literal, Mapping
 
 #: The type of received numbers: integers as int and others as float or Decimal, or each as a JsonText.
@@ -30,12 +31,12 @@ def _refuse(constant: str) -> Any:
 
 
 def decoder(numbers: Numbers) -> Decode:
-    """Returns the parser for values."""
+    """Returns the parser for values. It can be copied and pickled, as part of an item."""
     choices: Dict[str, Any] = {"float": (int, float), "decimal": (int, Decimal), "text": (JsonText, JsonText)}
     if numbers not in choices:
         raise ValueError(f"numbers must be one of {', '.join(choices)}, but is {numbers!r}")
     whole, fraction = choices[numbers]
-    return json.JSONDecoder(parse_int=whole, parse_float=fraction, parse_constant=_refuse).decode
+    return partial(json.loads, parse_int=whole, parse_float=fraction, parse_constant=_refuse)
 
 
 #: Marks the place of JSON text that json.dumps cannot write. The mark is random, so no value contains it.

@@ -1,7 +1,7 @@
 """A mapping of topics that a thread keeps up to date. It keeps the last state during an outage, then catches up."""
 
 import threading
-from typing import Callable, Dict, Iterator, Mapping, Optional, Set
+from typing import Callable, Dict, ItemsView, Iterator, Mapping, Optional, Set, ValuesView
 
 from .changes import Change, Changes
 from .item import Item
@@ -32,6 +32,14 @@ class LiveTopics(Mapping[str, Item]):
     def __len__(self) -> int:
         return len(self._topics)
 
+    def items(self) -> ItemsView[str, Item]:
+        """Returns the paths and topics of this moment, which later changes do not affect."""
+        return self._topics.copy().items()
+
+    def values(self) -> ValuesView[Item]:
+        """Returns the topics of this moment, which later changes do not affect."""
+        return self._topics.copy().values()
+
     def __enter__(self) -> "LiveTopics":
         return self
 
@@ -58,11 +66,18 @@ class LiveTopics(Mapping[str, Item]):
 
     def wait_for(self, condition: Callable[["LiveTopics"], bool], timeout: Optional[float] = None) -> None:
         """Waits until the condition, tested after each change, is true. Raises the error that ended following."""
+        is_met = False
+
+        def is_over() -> bool:
+            nonlocal is_met
+            is_met = condition(self)
+            return is_met or self.closed
+
         with self._changed:
-            if not self._changed.wait_for(lambda: self.closed or condition(self), timeout):
+            if not self._changed.wait_for(is_over, timeout):
                 raise TimeoutError(f"not within {timeout:g} s") from self._changes.outage
-            if not condition(self):
-                raise self.error or ConnectionError("following was closed")
+        if not is_met:
+            raise self.error or ConnectionError("following was closed")
 
     def _follow(self) -> None:
         unseen: Set[str] = set()

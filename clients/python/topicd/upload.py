@@ -44,17 +44,24 @@ def upload(connection: Connection, operations: Iterable[Mapping[str, Any]], time
 
 
 def _pieces(operations: Iterable[Mapping[str, Any]]) -> Iterator[List[str]]:
+    """Yields all operations before one that fails, and then raises its exception."""
     lines: List[str] = []
     size = 0
-    for operation in operations:
-        # A JsonText may contain line ends between its tokens.
-        lines.append(re.sub(r"[\r\n]", " ", encode(operation)))
-        size += len(lines[-1])
-        if size >= _piece_characters or len(lines) >= _piece_operations:
-            yield lines
-            lines, size = [], 0
+    failure: Optional[Exception] = None
+    try:
+        for operation in operations:
+            # A JsonText may contain line ends between its tokens.
+            lines.append(re.sub(r"[\r\n]", " ", encode(operation)))
+            size += len(lines[-1])
+            if size >= _piece_characters or len(lines) >= _piece_operations:
+                yield lines
+                lines, size = [], 0
+    except Exception as error:
+        failure = error
     if lines:
         yield lines
+    if failure is not None:
+        raise failure
 
 
 def _send(connection: Connection, lines: List[str], timeout: Optional[float]) -> List[Dict[str, Any]]:
