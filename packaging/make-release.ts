@@ -1,7 +1,7 @@
 /**
  * `npm run release -- VERSION`: from a clean checkout of the main branch, creates a commit, a tag and packages for that version.
- * It stops at the first problem. Nothing is committed until every test has passed; if the packages cannot be built, the
- * commit is undone. Nothing is published.
+ * It stops at the first problem. Nothing is changed until every test has passed; after a later problem, such as packages that cannot
+ * be built, every change is undone. Nothing is published.
  *
  *     checks → all tests → version, documents, change log, the release's store → commit → packages, checksums → tag
  */
@@ -22,7 +22,6 @@ if (problem !== undefined) {
   process.stderr.write(`release: ${problem}\n`)
   process.exit(2)
 }
-
 if (contact === '') process.stderr.write(`release: warning: ${noContact}\n`)
 
 runVisibly('npm', ['ci'])
@@ -30,24 +29,26 @@ runVisibly('npm', ['ci'])
 runVisibly('npm', ['run', 'test:all'])
 runVisibly('npm', ['run', 'test:coverage'])
 
-run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'], root)
-for (const document of documents) {
-  const file = join(root, document)
-  writeFileSync(file, withVersion(readFileSync(file, 'utf8'), version))
-}
-const today = new Date().toISOString().slice(0, 10)
-writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n## ${version} (${today})\n`))
-const store = keepReleaseStore(version)
-run('git', ['add', 'package.json', 'package-lock.json', ...documents, changesFile, ...store], root)
-run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
-// After the commit: the files in the packages get its date, so that the packages can be rebuilt from the tag.
+const head = run('git', ['rev-parse', 'HEAD'], root).trim()
 try {
+  run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version'], root)
+  for (const document of documents) {
+    const file = join(root, document)
+    writeFileSync(file, withVersion(readFileSync(file, 'utf8'), version))
+  }
+  const today = new Date().toISOString().slice(0, 10)
+  writeFileSync(changesFile, changes.replace('## Unreleased\n', `## Unreleased\n\n## ${version} (${today})\n`))
+  const store = keepReleaseStore(version)
+  run('git', ['add', 'package.json', 'package-lock.json', ...documents, changesFile, ...store], root)
+  run('git', ['commit', '--quiet', '--message', `Release ${version}`], root)
+  // After the commit: the files in the packages get its date, so that the packages can be rebuilt from the tag.
   runVisibly('npm', ['run', 'package'])
+  run('git', ['tag', '--annotate', `v${version}`, '--message', `topicd ${version}`], root)
 } catch (error) {
-  run('git', ['reset', '--quiet', '--hard', 'HEAD~1'], root)
+  run('git', ['add', '--all'], root)
+  run('git', ['reset', '--quiet', '--hard', head], root)
   throw error
 }
-run('git', ['tag', '--annotate', `v${version}`, '--message', `topicd ${version}`], root)
 process.stdout.write(`release: ${version} is committed and tagged as v${version}; its packages are in packages/\n`)
 
 /** Returns the reason why a release is not possible; undefined if it is. */

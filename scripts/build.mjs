@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Contains the hash of the sources of the last successful build. */
@@ -73,6 +73,15 @@ function dropTypia() {
   }
 }
 
+/** Deletes the outputs of sources that no longer exist: a build writes every other file again, and packages contain all files. */
+function dropStale(startMs) {
+  for (const name of readdirSync('dist', { recursive: true })) {
+    const path = join('dist', name)
+    const found = statSync(path)
+    if (found.isFile() && found.mtimeMs < startMs) rmSync(path)
+  }
+}
+
 function fail() {
   console.error('The build failed; see the errors above.')
   process.exit(1)
@@ -90,7 +99,9 @@ if (all && !((await run(...['scripts', 'bench', 'packaging'].map(compiling))) &&
 
 async function buildProgram() {
   if (ifChanged) console.log('Building dist/ from src/, which takes about 20 seconds ...')
+  const startMs = Date.now()
   if (!(await run(...['.', 'src/console'].map(compiling), bundling))) fail()
+  dropStale(startMs)
   dropTypia()
   writeFileSync(stamp, hash)
   if (ifChanged) console.log('Built.')

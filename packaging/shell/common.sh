@@ -71,14 +71,14 @@ prepare_machine() {
     echo 'topicd: cannot set net.ipv4.tcp_migrate_req: a reload may reset a few new connections' >&2
 }
 
-# The running instances, including topicd.service.
+# The instances that were not stopped, including topicd.service: one that failed may run once its settings are mended.
 running_instances() {
-  systemctl list-units --plain --no-legend --state=active,reloading,activating 'topicd.service' 'topicd@*.service' |
+  systemctl list-units --plain --no-legend --state=active,reloading,activating,failed 'topicd.service' 'topicd@*.service' |
     awk '{ print $1 }'
 }
 
-# Brings every running instance to the new build. $1: reload or restart. An instance that was still trying to start is
-# restarted; its failure is not an error.
+# Brings every running instance to the new build. $1: reload or restart. An instance that was still trying to start, or failed,
+# is restarted; its failure is not an error.
 update_instances() {
   failed=
   for unit in $(running_instances); do

@@ -22,15 +22,19 @@ version_of() { "$node" -p 'require(process.argv[1]).version' "$1/package.json"; 
 # The former release, or none, and its restart-before: kept until every instance runs this release, so that an interrupted
 # installation can be repeated.
 notes=/opt/.topicd-upgrade
-if [ ! -e "$notes" ]; then
-  if [ -e /opt/topicd/package.json ]; then
-    echo "$(version_of /opt/topicd) $(cat /opt/topicd/restart-before)" >"$notes.new"
-  else
-    echo none >"$notes.new"
-  fi
+note() {
+  echo "$1" >"$notes.new"
   mv "$notes.new" "$notes"
+}
+if [ -e "$notes" ]; then
+  :
+elif [ -e /opt/topicd/package.json ]; then
+  note "$(version_of /opt/topicd) $(cat /opt/topicd/restart-before)"
+else
+  note none
 fi
 read -r former boundary <"$notes"
+restart_before=$(cat "$release/restart-before")
 
 for file in "$release"/system/units/*; do
   install -D -m 644 "$file" "/etc/systemd/system/$(basename "$file")"
@@ -60,10 +64,12 @@ if [ "$former" = none ]; then
   for unit in topicd.service $(enabled_units); do
     systemctl start "$unit" || echo "topicd: $unit failed to start; see journalctl -eu $unit" >&2
   done
-elif needs_restart "$former" "$(version_of "$release")" "$boundary" "$(cat "$release/restart-before")"; then
-  update_instances restart
 else
-  update_instances reload
+  action=reload
+  if needs_restart "$former" "$(version_of "$release")" "$boundary" "$restart_before"; then action=restart; fi
+  # If this installation is interrupted, some primaries may already be of this release when another one is installed.
+  if is_older "$boundary" "$restart_before"; then note "$former $restart_before"; fi
+  update_instances "$action"
 fi
 rm -f "$notes"
 /usr/local/bin/topicd version

@@ -31,6 +31,11 @@ fi
 action=reload
 boundary=$(cat /run/topicd-upgrade/restart-before 2>/dev/null || true)
 if needs_restart "$former" '@version@' "$boundary" '@restartBefore@'; then action=restart; fi
+# If this installation is interrupted, some primaries may already be of this build when another one is installed.
+if is_older "${boundary:-0}" '@restartBefore@'; then
+  mkdir -p /run/topicd-upgrade
+  echo '@restartBefore@' >/run/topicd-upgrade/restart-before
+fi
 if [ -x /usr/sbin/policy-rc.d ]; then
   policy=0
   /usr/sbin/policy-rc.d topicd "$action" || policy=$?

@@ -14,6 +14,10 @@ case $1 in
       deb-systemd-helper purge topicd.service >/dev/null 2>&1 || true
       forget_instances
     fi
+    # By now, dpkg has deleted the settings file, which belongs to the package.
+    if [ -e /opt/topicd ] && [ ! -e /etc/topicd/topicd.env ]; then
+      echo 'topicd: the purge deleted /etc/topicd/topicd.env, which an installation without dpkg uses: restore it' >&2
+    fi
     purge_directories /opt/topicd 'an installation without dpkg'
     ;;
 esac

@@ -281,6 +281,7 @@ await t.test('the Debian package works from installation to purge', { skip }, as
     machine.run('dpkg -r topicd; mkdir -p /opt/topicd')
     const kept = machine.run('dpkg -P topicd')
     t.match(kept, 'kept: /var/lib/topicd, which an installation without dpkg uses')
+    t.match(kept, 'the purge deleted /etc/topicd/topicd.env, which an installation without dpkg uses')
     machine.run('rmdir /opt/topicd; dpkg -i /root/8.0.0.deb')
     until(machine, 'curl -sf http://127.0.0.1:8081/readyz')
     isWhole()

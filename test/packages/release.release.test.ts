@@ -94,6 +94,15 @@ await t.test('a release that is not ready is rejected, and nothing changes', asy
   git('reset', '--quiet', '--hard', 'HEAD~1')
 })
 
+await t.test('a release that fails at its last step leaves nothing behind', async (t) => {
+  const head = git('rev-parse', 'HEAD')
+  git('config', 'tag.gpgSign', 'true')
+  git('config', 'gpg.program', 'false')
+  t.equal(release(next).status, 1)
+  git('config', '--unset', 'tag.gpgSign')
+  t.strictSame([git('rev-parse', 'HEAD'), git('status', '--porcelain'), git('tag', '--list')], [head, '', ''])
+})
+
 await t.test('a release is committed, tagged and packaged', async (t) => {
   const { status, stdout, stderr } = release(next)
   t.equal(status, 0, stderr)

@@ -78,9 +78,26 @@ await t.test('the tarball installs, upgrades and uninstalls the service', { skip
     t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
   })
 
-  await t.test('a stopped service stays stopped during an upgrade', async (t) => {
+  await t.test('a rollback after an interrupted upgrade replaces the later primary', async (t) => {
+    machine.run('/opt/topicd-8.0.0/install')
+    // The service restarts, but the installation ends before it can delete its notes.
+    machine.run(`printf '#!/bin/sh\n/bin/systemctl "$@"; [ "$1" != restart ]\n' > /root/broken/systemctl`)
+    t.not(machine.try('PATH=/root/broken:$PATH /opt/topicd-8.1.0/install').status, 0)
+    const later = machine.run('systemctl show -P MainPID topicd')
+    machine.run('/opt/topicd-8.0.0/install')
+    t.not(machine.run('systemctl show -P MainPID topicd'), later)
+    t.match(post(machine, token, 'fetch', { path: 'a' }), '"value":1}')
+  })
+
+  await t.test('a stopped service stays stopped during an upgrade, and one that failed is tried again', async (t) => {
     machine.run('systemctl stop topicd; /opt/topicd-8.0.0/install')
     t.equal(machine.try('systemctl is-active topicd').output, 'inactive\n')
+    const failing =
+      machine.try(`cp /etc/topicd/topicd.env /root/good.env; echo TOPICD_WORKERS=none >> /etc/topicd/topicd.env
+      systemctl start topicd; failed=$?; cat /root/good.env > /etc/topicd/topicd.env; exit $failed`)
+    t.not(failing.status, 0)
+    machine.run('/opt/topicd-8.0.0/install')
+    until(machine, ready)
   })
 
   await t.test('an uninstallation keeps settings and topics, but deletes everything with --purge', async (t) => {
