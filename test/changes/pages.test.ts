@@ -1,19 +1,14 @@
 /** Pages of a log with few relevant changes: reads are not kept in memory, and a page is returned in time. */
-
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { type ChangesStore, readPageAfter } from '../../dist/changes/pages.js'
 import { Scope } from '../../dist/changes/scope.js'
 import type { LoggedChanges, LogPlace, LogSnapshot } from '../../dist/store/changes.js'
 import { storedForms } from '../../dist/store/topics.js'
 import { encodeKey, keyTextOf } from '../../dist/topics/key.js'
+import { collectGarbage } from '../support/garbage.js'
 import { endlessSlice } from '../support/slices.js'
 import { planned } from '../support/stores/store.js'
 import { turn } from '../support/turns.js'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 /** Readings of the log, each with one topic of the scope. */
 const readings = 30
@@ -48,7 +43,7 @@ t.test('a page retains no part of the log that it has read', async (t) => {
   const log: LogSnapshot = {
     end: () => placeOf(readings, 0),
     changesAfter(place, _keysMax, take) {
-      collect()
+      collectGarbage()
       mostKept = Math.max(mostKept, read.filter((changes) => changes.deref() !== undefined).length)
       const reading = place.readUInt32BE()
       const from = place.readUInt32BE(4)

@@ -1,8 +1,7 @@
 /** The client's `upload`: any number of operations, across reloads, and the reports of rejections. */
-import v8 from 'node:v8'
-import vm from 'node:vm'
 import t from 'tap'
 import { connect, jsonText, type Operation, type Refusal, TopicdError, type Uploaded } from '../../dist/client/index.js'
+import { collectGarbage } from '../support/garbage.js'
 import { startServer } from '../support/service/server.js'
 
 const server = await startServer(t, { workers: 2 })
@@ -52,8 +51,6 @@ await t.test('an error in an asynchronous source ends the upload', async (t) => 
 })
 
 await t.test('an upload with a signal does not keep sent operations in memory', async (t) => {
-  v8.setFlagsFromString('--expose-gc')
-  const collect = vm.runInNewContext('gc') as () => void
   const sent: WeakRef<Operation>[] = []
   let kept: number | undefined
   async function* source(): AsyncGenerator<Operation> {
@@ -63,7 +60,7 @@ await t.test('an upload with a signal does not keep sent operations in memory', 
       yield operation
     }
     await new Promise((resolve) => setImmediate(resolve))
-    collect()
+    collectGarbage()
     kept = sent.filter((reference) => reference.deref() !== undefined).length
   }
   const { signal } = new AbortController()

@@ -7,7 +7,9 @@ import { counter, evaluate, gauge, histogram, type Metric, type Table } from '..
 import { Metrics } from '../../dist/ops/metrics/metrics.js'
 import { keyNamesCountedMax } from '../../dist/settings/limits.js'
 import { at } from '../support/elements.js'
+import { collectGarbage } from '../support/garbage.js'
 import { until } from '../support/service/server.js'
+import { turn } from '../support/turns.js'
 
 /** The table of a simulated process, in which every value is the given number. */
 const table: Table<number> = {
@@ -87,6 +89,24 @@ await t.test('counters outlive their process, but gauges do not', async (t) => {
   leaving.end()
   await leaving.ended
   t.strictSame([...(await read(values))].sort(), left, 'after it has exited')
+})
+
+await t.test('only the sums of exited processes stay in memory', async (t) => {
+  const { processes, read } = serviceOf(evaluate(table, 2), evaluate(table, 5))
+  const counts = processes.map((leaving) => {
+    leaving.end()
+    return new WeakRef(at(at(leaving.metrics ?? [], 0).values, 0))
+  })
+  await Promise.all(processes.map(({ ended }) => ended))
+  for (const process of processes) process.metrics = undefined
+  // An object stays in memory until the turn that made a weak reference to it ends.
+  await turn()
+  collectGarbage()
+  t.strictSame(
+    counts.map((count) => count.deref()),
+    [undefined, undefined],
+  )
+  t.ok((await read(values)).includes('counts_total 7'))
 })
 
 await t.test('no per-process values are reported for a process that does not respond', async (t) => {

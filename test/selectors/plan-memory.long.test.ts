@@ -2,13 +2,9 @@
  * Cached plans take no more memory than they are counted for, even though a worker does other work between them. A small
  * buffer is part of one of Node.js's pools and would keep the whole pool.
  */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
+import { collectGarbage } from '../support/garbage.js'
 
 const plans = 2000
 
@@ -17,8 +13,8 @@ const planBytesMax = 2048
 
 function usedBytes(): number {
   // Buffers are freed outside the program; the second collection waits for that.
-  collect()
-  collect()
+  collectGarbage()
+  collectGarbage()
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }

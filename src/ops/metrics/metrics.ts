@@ -86,7 +86,9 @@ export class Metrics {
     this.#watched.delete(reporter)
     try {
       const metrics = [...this.#ended, ...this.#reportOf(reporter).filter(outlivesProcess)]
-      this.#ended = summed(metrics).getMetricsAsArray() as unknown as Metric[]
+      const sums = summed(metrics).getMetricsAsArray() as unknown as Metric[]
+      // A sum of prom-client also has a function that keeps everything it was summed from in memory.
+      this.#ended = sums.map(({ name, help, type, aggregator, values }) => ({ name, help, type, aggregator, values }))
     } catch (error) {
       // A process from another build may use another report format; only its counts are lost.
       this.options.log.error({ err: error }, 'the counts of a process that exited are lost')
