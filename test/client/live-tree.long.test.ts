@@ -1,6 +1,7 @@
 /** A tree of names that follows the service, compared with listings while random topics are added and removed. */
 import t from 'tap'
-import { type Client, connect, type LiveTree } from '../../dist/client/index.js'
+import { LiveTree } from '../../dist/client/changes/live-tree.js'
+import { type Client, connect } from '../../dist/client/index.js'
 import { FaultProxy } from '../support/faults/fault-proxy.js'
 import { seededRandom } from '../support/random.js'
 import { startServer, until } from '../support/service/server.js'
@@ -127,4 +128,29 @@ await t.test('a tree survives an outage after which the missed changes are no lo
   await isCurrent(direct, tree)
   t.equal(outages, 1)
   tree.close()
+})
+
+await t.test('more children are also listed while the level is listed again', async (t) => {
+  const client = connect(server.url, { key: server.token })
+  await client.batch(Array.from({ length: 30 }, (_, i) => ({ op: 'add', path: `again/${10 + i}` }) as const))
+  let lists = 0
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const source = {
+    page: client.page.bind(client),
+    changes: client.changes.bind(client),
+    async *list(...args: Parameters<Client['list']>) {
+      // When the stream begins, each open level is listed a second time.
+      if (++lists === 2) await held
+      yield* client.list(...args)
+    },
+  }
+  const tree = new LiveTree(source, 'again', new AbortController(), 10)
+  t.teardown(() => tree.close())
+  await tree.ready
+  await until('the second list', async () => lists === 2 || undefined)
+  const more = tree.more('again')
+  release()
+  await more
+  t.equal(tree.children('again')?.length, 20)
 })

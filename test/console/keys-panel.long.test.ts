@@ -1,5 +1,5 @@
 /** The API keys panel in a browser: a token is shown once and not kept in the page, and names are only text. */
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import t from 'tap'
 import { hashToken } from '../../dist/auth/token.js'
 import type { Path } from '../../dist/topics/path.js'
@@ -13,7 +13,7 @@ import {
   signIn,
   startConsole,
 } from '../support/browser/console.js'
-import type { Server } from '../support/service/server.js'
+import { type Server, until } from '../support/service/server.js'
 
 const { skip, server, browser } = await startConsole(t)
 
@@ -161,4 +161,31 @@ t.test('hostile names and paths are shown as plain text, even in a narrow window
   await page.emulateMedia({ colorScheme: 'dark' })
   await checkAccessibility(t, page, 'dark')
   isClean(t, server, watched)
+})
+
+t.test('a late response does not replace a later list of keys', { skip }, async (t) => {
+  const { page } = await openConsole(browser, server, token)
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => (release = resolve))
+  let isListed = false
+  const hold = async (asked: Route) => {
+    const response = await asked.fetch()
+    isListed = true
+    await held
+    await asked.fulfill({ response })
+  }
+  await page.route('**/console/keys', hold, { times: 1 })
+  await goTo(page, '#@keys')
+  await until('the first list', async () => isListed || undefined)
+  await page.getByRole('button', { name: 'Create a key…' }).click()
+  await page.getByLabel('Name').fill('later')
+  await press(page, 'Create')
+  await shownToken(page)
+  await press(page, 'I have the token')
+  await row(page, 'later').waitFor()
+  const answered = page.waitForResponse('**/console/keys')
+  release()
+  await answered
+  await drawn(page)
+  t.equal(await row(page, 'later').count(), 1)
 })

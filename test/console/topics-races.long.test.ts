@@ -1,4 +1,5 @@
 /** The Topics page if the user, or another client, acts while a request of the page is running or a form is open. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import {
   addTopic,
@@ -110,4 +111,20 @@ await t.test('a formatted value is also shown in part', { skip }, async (t) => {
     await goTo(page, '#list')
     await page.locator('#topic-path', { hasText: 'list' }).waitFor()
   }
+})
+
+await t.test('a page of matches is turned even if topics change meanwhile', { skip }, async (t) => {
+  for (let i = 0; i < 30; i++) await addTopic(server, `turn/${String(i).padStart(2, '0')}`, '1')
+  const { page } = await openConsole(browser, server)
+  await goTo(page, '#?%3Fturn%2F.*')
+  await page.getByText('1–20 of 30').first().waitFor()
+  const { seen, release } = await hold(page, 'fetch')
+  await page.getByRole('button', { name: 'Next page' }).first().click()
+  await until('the request for the page', async () => seen.length > 0 || undefined)
+  await addTopic(server, 'turn/30', '1')
+  // After this time, a change causes a request if none is running.
+  await sleep(1500)
+  release()
+  await page.getByText('21–31 of 31').first().waitFor()
+  t.equal(await page.locator('.topics a').first().textContent(), 'turn/20')
 })

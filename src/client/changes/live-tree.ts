@@ -142,6 +142,8 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   async more(given: string): Promise<void> {
     const path = plain(given)
     const level = this.#levels.get(path)
+    // The request in flight does not list the next children.
+    if (level?.relisting !== undefined) await level.listing?.catch(() => {})
     if (level?.listedTo !== undefined) await this.#list(path, level, level.listedTo)
   }
 
@@ -206,14 +208,14 @@ export class LiveTree extends TypedTarget<TreeEvents> {
   /** Retries until it succeeds or the service rejects the request. @param error the error of the previous attempt */
   async #listAnew(path: string, level: Level, error?: unknown): Promise<void> {
     let failure = error
-    // A request in flight may return an earlier state.
-    await level.listing?.catch(() => {})
     while (this.#levels.get(path) === level && !this.controller.signal.aborted) {
       const isRefused = failure instanceof TopicdError && failure.status < 429
       if (isRefused) return void this.#levels.delete(path)
       const retrySeconds = failure instanceof TopicdError ? (failure.retryAfterSeconds ?? 0) : 0
       if (failure !== undefined)
         await wait(Math.max(questionMs, retrySeconds * 1000), this.controller.signal).catch(() => {})
+      // A request in flight may return an earlier state, or only the next children.
+      while (level.listing !== undefined) await level.listing.catch(() => {})
       failure = await this.#list(path, level, undefined).then(
         () => undefined,
         (error: unknown) => error,

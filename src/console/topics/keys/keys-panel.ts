@@ -40,6 +40,8 @@ export class KeysPanel implements Panel {
   /** Undefined until the keys have been read. */
   readonly #keys = signal<readonly ListedKeyEntry[] | undefined>(undefined)
   readonly #reading = new Task()
+  /** The number of requests so far; only the response to the last one is shown. */
+  #asked = 0
   readonly leave = whileSeen(readMs, () => this.#read())
 
   constructor(private readonly context: Context) {
@@ -67,7 +69,7 @@ export class KeysPanel implements Panel {
     return html`
       <table class="rows keys" aria-labelledby="keys-title">
         <thead>
-          <tr>${['Name', ...columns.map(([head]) => head)].map((head) => html`<th scope="col">${head}</th>`)}<th><span class="unseen">Actions</span></th></tr>
+          <tr>${['Name', ...columns.map(([head]) => head)].map((head) => html`<th scope="col">${head}</th>`)}<th scope="col" aria-label="Actions"></th></tr>
         </thead>
         <tbody>${repeat(
           keys,
@@ -99,10 +101,11 @@ export class KeysPanel implements Panel {
   }
 
   #read(): Promise<void> {
+    const asked = ++this.#asked
     return this.#reading.attempt(this.context, async () => {
       const list: KeysBody = { op: 'list' }
       const listed = await ask<{ readonly keys: readonly ListedKeyEntry[] }>(this.context.session, 'keys', list)
-      this.#keys.value = listed.keys
+      if (asked === this.#asked) this.#keys.value = listed.keys
     })
   }
 }

@@ -52,7 +52,10 @@ export class SearchPanel implements Panel {
   readonly #downloading = signal<AbortController | undefined>(undefined)
   readonly #table: Table
   #shown = new AbortController()
-  #asking: ReturnType<typeof setTimeout> | undefined
+  #later: ReturnType<typeof setTimeout> | undefined
+  #isAsking = false
+  /** Whether a topic has changed since the start of the last request, whose response might not include it. */
+  #isOutdated = false
   #waitMs = askMs
   /** The number of requests so far; only the response to the last one is shown. */
   #asked = 0
@@ -153,7 +156,7 @@ export class SearchPanel implements Panel {
   leave(): void {
     this.#asked++
     this.#shown.abort()
-    clearTimeout(this.#asking)
+    clearTimeout(this.#later)
     this.#downloading.value?.abort()
   }
 
@@ -162,8 +165,10 @@ export class SearchPanel implements Panel {
     return item === undefined || this.#page.value?.rows.some((row) => row.path === path) !== true
   }
 
+  /** Does not replace a running request, which may be for another page. */
   #askLater(): void {
-    this.#asking ??= setTimeout(() => void this.#ask(this.#starts), this.#waitMs)
+    this.#isOutdated = true
+    if (!this.#isAsking) this.#later ??= setTimeout(() => void this.#ask(this.#starts), this.#waitMs)
   }
 
   /** Requests a page and shows it, unless the user has left in the meantime. */
@@ -172,9 +177,10 @@ export class SearchPanel implements Panel {
     const { selector } = this
     const asked = ++this.#asked
     const startMs = performance.now()
-    // The response might not include changes from now on, so such a change must trigger another request.
-    clearTimeout(this.#asking)
-    this.#asking = undefined
+    clearTimeout(this.#later)
+    this.#later = undefined
+    this.#isAsking = true
+    this.#isOutdated = false
     try {
       const options = { type: 'any', with_values: false, size: this.#size, after: starts.at(-1) } as const
       const page = client.page(selector, options)
@@ -194,7 +200,9 @@ export class SearchPanel implements Panel {
       this.#problem.value = { text: describeFailure(error, this.context), at: at === undefined ? at : Number(at) }
     }
     this.#waitMs = Math.max(askMs, (performance.now() - startMs) / shareMax)
-    if (this.#problem.value !== undefined && this.#problem.value.at === undefined) this.#askLater()
+    this.#isAsking = false
+    const hasFailed = this.#problem.value !== undefined && this.#problem.value.at === undefined
+    if (hasFailed || this.#isOutdated) this.#askLater()
   }
 
   /** Downloads all matches, not only this page. */
