@@ -254,7 +254,7 @@ await t.test('the page starts at the subtrees that a restricted key may fetch', 
   await treeItem(several.page, '1').nth(1).waitFor()
   t.strictSame(await treeNames(several.page), ['a', 'b', 'c', '1', '2', 'z', 'y', '1'])
   const empty = await openConsole(browser, server, none)
-  await empty.page.getByText('There are no topics below not/yet yet.').waitFor()
+  await empty.page.getByText('There are no topics here yet.').waitFor()
   t.equal(await empty.page.locator('#topic-path').textContent(), 'not/yet')
 })
 

@@ -86,7 +86,6 @@ export function keyIn(text: string): string {
 
 /** @throws as `ask`, also for an unknown key; RangeError if the key is malformed */
 export async function beginSession(key: string): Promise<Session> {
-  if (/\s/.test(key)) throw new RangeError('This is not an API key: it contains a space.')
   if (!/^[\x21-\x7e]+$/.test(key)) throw new RangeError('This is not an API key: it contains invalid characters.')
   // Relative to the page, so that a base path and a proxy's prefix are included.
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')

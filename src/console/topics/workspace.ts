@@ -106,40 +106,26 @@ export class Workspace implements Context {
   }
 
   view(): TemplateResult {
-    if (!may(this.session.key, 'fetch')) return this.#writeOnlyView()
     const outage = this.names.outage.value
+    const mayFetch = may(this.session.key, 'fetch')
     return html`
       <main class="workspace">
         ${outage === undefined ? nothing : outageView(outage)}
         <div class="side">
-          ${searchBox(this.#searched.value?.text ?? '', (selector, text) => this.#search(selector, text))}
-          <nav class="panel" aria-label="Topics">
+          ${mayFetch ? searchBox(this.#searched.value?.text ?? '', (selector, text) => this.#search(selector, text)) : nothing}
+          <nav class=${mayFetch ? 'panel' : nothing} aria-label="Topics">
             <p class="row">
-              <a class="title" href="#">Topics</a>
+              ${mayFetch ? html`<a class="title" href="#">Topics</a>` : nothing}
               ${this.#createButtons()}
             </p>
             ${this.#noteView()}
-            ${this.#tree.view()}
+            ${mayFetch ? this.#tree.view() : html`<p>This API key has no fetch permission, so no topics are shown.</p>`}
           </nav>
         </div>
         <div class="shown">
           ${alertView(this.#namesFailure.value || this.#failure.value, 'panel bad')}
           ${this.#panel.value?.view()}
         </div>
-      </main>
-    `
-  }
-
-  #writeOnlyView(): TemplateResult {
-    const buttons = this.#createButtons()
-    return html`
-      <main class="workspace">
-        <div class=${buttons === nothing ? nothing : 'panel'}>
-          <p class="row">${buttons}</p>
-          ${this.#noteView()}
-          <p>This API key has no fetch permission, so no topics are shown.</p>
-        </div>
-        <div class="shown">${this.#panel.value?.view()}</div>
       </main>
     `
   }

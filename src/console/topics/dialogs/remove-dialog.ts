@@ -4,8 +4,7 @@
  */
 import { type Signal, signal } from '@preact/signals-core'
 import { html, type TemplateResult } from 'lit-html'
-import { live } from 'lit-html/directives/live.js'
-import { descendants, subtree, TopicdError, topic } from '../../../client/index.js'
+import { descendants, subtree, topic } from '../../../client/index.js'
 import { formatWhole } from '../../shared/formats.js'
 import type { Context } from '../context.js'
 import { curlButton } from '../copy.js'
@@ -100,14 +99,15 @@ export class RemoveDialog implements Dialog {
 
   #choiceView(choice: Choice): TemplateResult {
     const count = choice.count.value
-    const choose = () => {
-      if (this.#step.peek() !== 'asking') return
+    const choose = (event: Event) => {
+      // A click before the button is drawn as disabled keeps the earlier choice.
+      if (this.#step.peek() !== 'asking') return event.preventDefault()
       this.#chosen.value = choice
       this.#problem.value = ''
-      if (count === 'unknown' || count === 'failed') void this.#count(choice)
+      if (typeof count !== 'number') void this.#count(choice)
     }
     return html`<label class="choice">
-      <input type="radio" name="what" ?disabled=${this.#step.value !== 'asking'} .checked=${live(choice === this.#chosen.value)} @change=${choose}>
+      <input type="radio" name="what" ?disabled=${this.#step.value !== 'asking'} .checked=${choice === this.#chosen.value} @click=${choose}>
       <span>${choice.label} <span class="quiet">${typeof count === 'number' ? topicsText(count) : ''}</span></span>
     </label>`
   }
@@ -129,15 +129,8 @@ export class RemoveDialog implements Dialog {
       count.value = await this.#removeAll(choice, true)
       if (isChosen() && this.#step.value === 'asking') this.#problem.value = ''
     } catch (error) {
-      const retrySeconds = error instanceof TopicdError ? error.retryAfterSeconds : undefined
-      const next = retrySeconds === undefined ? '' : ` Counting again in ${retrySeconds} s.`
-      // Only the selected choice is counted again.
-      if (isChosen()) this.#problem.value = describeFailure(error, this.context) + next
-      count.value = retrySeconds === undefined ? 'failed' : 'unknown'
-      if (retrySeconds === undefined) return
-      setTimeout(() => {
-        if (!this.#isClosed && isChosen() && count.value === 'unknown') void this.#count(choice)
-      }, retrySeconds * 1000)
+      if (isChosen()) this.#problem.value = describeFailure(error, this.context)
+      count.value = 'failed'
     }
   }
 

@@ -20,9 +20,8 @@ export function searchBox(text: string, find: (selector: string, text: string) =
       </form>
       <details class="quiet">
         <summary>Search syntax</summary>
-        <p>Words find the paths that contain all of them, ignoring case. Up to three words match in any order, more words only
-          in the given order. Text that starts with <code>?</code>, <code>*</code>, <code>&gt;</code> or <code>#</code> is a
-          selector:</p>
+        <p>Words find the paths that contain all of them, ignoring case; more than three words match only in the given order.
+          Text that starts with <code>?</code>, <code>*</code>, <code>&gt;</code> or <code>#</code> is a selector:</p>
         <dl class="examples">
           ${examples.map(([example, meaning]) => html`<dt><button class="plain exact" @click=${() => find(example, example)}>${example}</button></dt><dd>${meaning}</dd>`)}
         </dl>

@@ -110,14 +110,10 @@ export class TopicPanel implements Panel {
   }
 
   #formChoice(item: Item): TemplateResult {
-    const canFormat = formattedOf(item) !== undefined
-    const choice = (name: string, value: boolean) => {
-      const isChosen = (this.#isFormatted.value && canFormat) === value
-      return html`<button class="quiet-button" aria-pressed=${isChosen} ?disabled=${value && !canFormat} @click=${() => (this.#isFormatted.value = value)}>${name}</button>`
-    }
-    return html`
-      <span class="row" role="group" aria-label="Display of the value">${choice('Formatted', true)}${choice('As stored', false)}</span>
-      ${canFormat ? nothing : html`<span>too large to format</span>`}`
+    if (formattedOf(item) === undefined) return html`<span>too large to format</span>`
+    const choice = (name: string, value: boolean) =>
+      html`<button class="quiet-button" aria-pressed=${this.#isFormatted.value === value} @click=${() => (this.#isFormatted.value = value)}>${name}</button>`
+    return html`<span class="row" role="group" aria-label="Display of the value">${choice('Formatted', true)}${choice('As stored', false)}</span>`
   }
 
   #editView(edit: Edit, item: Item | undefined): TemplateResult {

@@ -82,16 +82,14 @@ export class TreePanel {
   }
 
   view(): TemplateResult {
-    const { names, session } = this.context
+    const { names } = this.context
     const top = names.children('')
-    const { under } = session.key
-    const empty = under.length === 0 ? 'here' : `below ${under.map(visible).join(', ')}`
     // Redrawn only if one of these has changed, because the tree may have hundreds of items.
     const read = [names.version.value, this.#expanded.value, this.#current.value, this.shown.value]
     return html`
       ${alertView(this.#task.problem.value)}
       ${top === undefined ? html`<p class="quiet">Listing…</p>` : nothing}
-      ${top?.length === 0 ? html`<p class="quiet">There are no topics ${empty} yet.</p>` : nothing}
+      ${top?.length === 0 ? html`<p class="quiet">There are no topics here yet.</p>` : nothing}
       ${top === undefined || top.length === 0 ? nothing : html`<ul class="tree" role="tree" aria-label="Topics" @keydown=${this.#onKey}>${guard(read, () => this.#levelView('', top))}</ul>`}
     `
   }
