@@ -26,6 +26,14 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   const server = await startServer(t, { workers: 2 })
   const [gone, turned] = [await server.addKey('gone'), await server.addKey('turned')]
   const stopped = first(server.workerPids())
+  /** Lets the worker go on, and waits until every worker responds to the token with this status. */
+  const goOn = async (token: string, status: number) => {
+    process.kill(stopped, 'SIGCONT')
+    await until(`every worker responds with ${status}`, async () => {
+      const requests = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
+      return (await Promise.all(requests)).every((response) => response.status === status) || undefined
+    })
+  }
   // On a busy machine the other worker may be late as well.
   const named = new RegExp(
     `^topicd: workers? .*\\b${stopped}\\b.* did not respond; until (it does or is|they do or are) replaced, `,
@@ -36,11 +44,7 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   t.ok(isStopped(stopped), 'the command has not waited for the stopped worker')
   t.match(revoked, { code: 0, stdout: /^$/, stderr: named })
   t.equal(await firstAnswer(server, gone), 401, 'the other worker rejects the key')
-  process.kill(stopped, 'SIGCONT')
-  await until('every worker rejects the key', async () => {
-    const requests = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token: gone }))
-    return (await Promise.all(requests)).every(({ status }) => status === 401) || undefined
-  })
+  await goOn(gone, 401)
 
   process.kill(stopped, 'SIGSTOP')
   const rotated = await server.command('keys', 'rotate', 'turned', '--grace', '0s')
@@ -48,25 +52,22 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   t.match(rotated, { code: 0, stdout: /^topicd_/ })
   t.match(rotated.stderr, named)
   t.equal(await firstAnswer(server, turned), 401, 'the other worker rejects the former token')
-  process.kill(stopped, 'SIGCONT')
-  await until('the stopped worker uses the new token', async () => {
-    const requests = Array.from({ length: server.client.connections }, () =>
-      server.post('fetch', {}, { token: turned }),
-    )
-    return (await Promise.all(requests)).every(({ status }) => status === 401) || undefined
-  })
+  await goOn(turned, 401)
 
   process.kill(stopped, 'SIGSTOP')
   const added = await server.command('keys', 'add', 'new')
   t.ok(isStopped(stopped), 'the command has not waited for the stopped worker')
   t.match(added, { code: 0, stderr: named })
-  t.equal(await firstAnswer(server, added.stdout.trim()), 400, 'the other worker accepts the key')
+  const token = added.stdout.trim()
+  t.equal(await firstAnswer(server, token), 400, 'the other worker accepts the key')
 
   const checked = await server.command('check')
   t.equal(checked.code, 0, checked.stderr)
   t.ok(isStopped(stopped), 'the store was opened without waiting for it')
+  await goOn(token, 400)
 
   const admin = await server.addKey('admin', { allow: ['fetch', 'admin'] })
+  process.kill(stopped, 'SIGSTOP')
   const clients = Array.from({ length: 24 }, () => server.connect(1, admin))
   // A worker rejects all but a few immediately; requests to the stopped worker wait.
   const created = clients.map(async (client, i) => {
