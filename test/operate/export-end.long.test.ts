@@ -101,5 +101,6 @@ await t.test('check, given an export file, names the faults of the file and need
     code: 2,
     stderr: /^topicd: --allow-unfinished needs FILE/,
   })
+  t.match(await runCommand(['check', directory]), { code: 2, stderr: /is a directory, .* --data \S+ checks a store/ })
   t.match(await checked(`${line('a')}nonsense\n${end(2)}`), { code: 1, stdout: /^line 2: It is not valid JSON.*\n/ })
 })

@@ -1,5 +1,5 @@
 /** `topicd check`: prints every broken invariant of the stored data, and exits with status 1 if there is any. */
-import { createReadStream } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { exitCodes } from '../../base/exit-codes.js'
 import { toolLine } from '../../cluster/control/protocol.js'
 import { UsageError } from '../../settings/config.js'
@@ -41,6 +41,8 @@ async function checkFile(
   allowsUnfinished: boolean,
   show: (line: CheckLine) => Promise<void>,
 ): Promise<void> {
+  if (statSync(file).isDirectory())
+    throw new UsageError(`${file} is a directory, but FILE is an export; --data ${file} checks a store`)
   let findings = 0
   const records = await checkExport(createReadStream(file), allowsUnfinished, (finding) => {
     findings++
