@@ -44,7 +44,7 @@ interface Gain {
   readonly workload: string
   /** The gain in requests per second. */
   readonly speed: number
-  /** The gain in CPU time per request. */
+  /** The ratio of the CPU time per request; below 1 if batching takes less. */
   readonly cpu: number
 }
 
@@ -61,7 +61,7 @@ export async function run(argv: readonly string[]): Promise<boolean> {
     for (const { workload, speed, cpu } of gains) {
       session.print(
         `${workload}: batching reaches ${speed.toFixed(1)} times the requests per second of single statements, ` +
-          `with ${cpu.toFixed(1)} times less CPU per request, including the engine's`,
+          `at ${cpu.toFixed(2)} times the CPU time per request, including the engine's`,
       )
     }
     const overwrites = gains.find(({ workload }) => workload === overwrite256.name)
@@ -78,7 +78,7 @@ function gainOf({ workload, outcomes }: Result): Gain[] {
     if (round === undefined) return []
     return {
       speed: round.requestsPerSecond / single.requestsPerSecond,
-      cpu: single.microsecondsPerRequest / round.microsecondsPerRequest,
+      cpu: round.microsecondsPerRequest / single.microsecondsPerRequest,
     }
   })
   if (ratios.length === 0) return []
