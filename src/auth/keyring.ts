@@ -36,6 +36,9 @@ const lastTouchMsMax = 1000
 /** Maximum cached header values of known keys; each spelling counts separately. Beyond that, the cache is cleared. */
 const callersMax = 10_000
 
+/** A longer header value is not cached: it has superfluous spaces, because a token has at most 1,024 characters. */
+const callerCharactersMax = 1100
+
 type KeyStore = KeyReader & Pick<KeyUses, 'touchKeys'> & Availability
 
 interface KeyRateLimit {
@@ -134,7 +137,7 @@ export class Keyring {
       access = token === undefined ? undefined : this.#accessBy(token)
       if (access === undefined) return undefined
       if (this.#callers.size >= callersMax) this.#callers.clear()
-      this.#callers.set(authorization, access)
+      if (authorization.length <= callerCharactersMax) this.#callers.set(authorization, access)
     }
     if (!this.#used.has(access.name)) this.#used.set(access.name, Date.now())
     return access

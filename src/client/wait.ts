@@ -5,7 +5,9 @@ export function controllerWithin(signal: AbortSignal | undefined): AbortControll
   const controller = new AbortController()
   const abort = () => controller.abort(signal?.reason)
   if (signal?.aborted) abort()
-  signal?.addEventListener('abort', abort, { signal: controller.signal })
+  signal?.addEventListener('abort', abort)
+  // Not the option `signal`: Node.js loses such a removal if garbage is collected while several controllers exist.
+  controller.signal.addEventListener('abort', () => signal?.removeEventListener('abort', abort))
   return controller
 }
 

@@ -184,7 +184,10 @@ export class Requests<Caller extends object> {
         if (exchange.bytesIn > this.bodyBytesMax) refused = this.service.refusal('body_too_large')
         else body = this.bodies.add(exchange, piece, this.bodyBytesMax)
         refused ??= body === undefined ? this.service.refusal('overloaded') : undefined
-        if (refused !== undefined) this.bodies.releaseBody(exchange)
+        if (refused !== undefined) {
+          body = undefined
+          this.bodies.releaseBody(exchange)
+        }
       }
       ended = isLast || this.#isEndless(exchange)
       if (!ended && refused === undefined) this.#arriving.add(exchange)
@@ -194,8 +197,13 @@ export class Requests<Caller extends object> {
       if (refused === undefined && exchange.bytesIn === 0) refused = this.service.refusal('empty_body')
       if (refused === undefined && !this.#isStillKnown(exchange, authorization))
         refused = this.service.refusal('unauthorized', authorization)
-      // A copy: the buffer may be twice as large as the body, and only the body's size counts for a request in flight.
-      if (refused === undefined) return this.#handleSoon(exchange, route, Buffer.from(body ?? []))
+      if (refused === undefined) {
+        // A copy: the buffer may be twice as large as the body, and only the body's size counts for a request in flight.
+        const whole = Buffer.from(body ?? [])
+        // The library keeps this function until the response ends.
+        body = undefined
+        return this.#handleSoon(exchange, route, whole)
+      }
       this.bodies.releaseBody(exchange)
       this.exchanges.finishLater(exchange, refused)
     })

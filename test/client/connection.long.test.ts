@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events'
 import t, { type Test } from 'tap'
 import { type Client, connect, type Operation, TopicdError } from '../../dist/client/index.js'
 import { present } from '../support/elements.js'
+import { collectGarbage } from '../support/garbage.js'
 import { freePorts } from '../support/machines/ports.js'
 import { type StubAnswer, startStub } from '../support/service/stub.js'
 
@@ -157,11 +158,16 @@ t.test('an aborted request rejects with the reason, and is not repeated', async 
 })
 
 t.test('a request leaves no listener on its signal', async (t) => {
-  const stub = await startStub(t, () => fine)
+  const stub = await startStub(t, () => {
+    collectGarbage()
+    return fine
+  })
   const { signal } = new AbortController()
   const topics = connect(stub.url, { key: 'k', timeoutMs: 60_000 })
   for (let i = 0; i < 10; i++) await topics.get('a', { signal })
   t.equal(getEventListeners(signal, 'abort').length, 0)
+  await Promise.all(Array.from({ length: 10 }, () => topics.get('a', { signal })))
+  t.equal(getEventListeners(signal, 'abort').length, 0, 'after overlapping requests')
 })
 
 async function errorOf(topics: Client): Promise<TopicdError> {

@@ -26,8 +26,8 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   const server = await startServer(t, { workers: 2 })
   const [gone, turned] = [await server.addKey('gone'), await server.addKey('turned')]
   const stopped = first(server.workerPids())
-  /** Lets the worker go on, and waits until every worker responds to the token with this status. */
-  const goOn = async (token: string, status: number) => {
+  /** Resumes the worker, and waits until every worker responds to the token with this status. */
+  const resume = async (token: string, status: number) => {
     process.kill(stopped, 'SIGCONT')
     await until(`every worker responds with ${status}`, async () => {
       const requests = Array.from({ length: server.client.connections }, () => server.post('fetch', {}, { token }))
@@ -44,7 +44,7 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   t.ok(isStopped(stopped), 'the command has not waited for the stopped worker')
   t.match(revoked, { code: 0, stdout: /^$/, stderr: named })
   t.equal(await firstAnswer(server, gone), 401, 'the other worker rejects the key')
-  await goOn(gone, 401)
+  await resume(gone, 401)
 
   process.kill(stopped, 'SIGSTOP')
   const rotated = await server.command('keys', 'rotate', 'turned', '--grace', '0s')
@@ -52,7 +52,7 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   t.match(rotated, { code: 0, stdout: /^topicd_/ })
   t.match(rotated.stderr, named)
   t.equal(await firstAnswer(server, turned), 401, 'the other worker rejects the former token')
-  await goOn(turned, 401)
+  await resume(turned, 401)
 
   process.kill(stopped, 'SIGSTOP')
   const added = await server.command('keys', 'add', 'new')
@@ -64,7 +64,7 @@ t.test('keys can be changed and the store can be opened despite a stopped worker
   const checked = await server.command('check')
   t.equal(checked.code, 0, checked.stderr)
   t.ok(isStopped(stopped), 'the store was opened without waiting for it')
-  await goOn(token, 400)
+  await resume(token, 400)
 
   const admin = await server.addKey('admin', { allow: ['fetch', 'admin'] })
   process.kill(stopped, 'SIGSTOP')

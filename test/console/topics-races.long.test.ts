@@ -113,7 +113,7 @@ await t.test('a formatted value is also shown in part', { skip }, async (t) => {
   }
 })
 
-await t.test('a page of matches is turned even if topics change meanwhile', { skip }, async (t) => {
+await t.test('a page of matches is turned even if topics change during the request', { skip }, async (t) => {
   for (let i = 0; i < 30; i++) await addTopic(server, `turn/${String(i).padStart(2, '0')}`, '1')
   const { page } = await openConsole(browser, server)
   await goTo(page, '#?%3Fturn%2F.*')

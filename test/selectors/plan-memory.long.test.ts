@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { planSelector } from '../../dist/selectors/planner.js'
+import { parseRemoval } from '../../dist/topics/removal/parser.js'
 import { collectGarbage } from '../support/garbage.js'
 
 const plans = 2000
@@ -37,9 +38,16 @@ function keepsLittle(t: Test, selectorOf: (i: number) => string): void {
   t.ok(bytes < planBytesMax, `${selectorOf(0)}: ${Math.round(bytes)} bytes each`)
 }
 
-t.test('cached plans do not keep pools of buffers alive', async (t) => {
+function removalSelector(i: number): string {
+  const removal = parseRemoval(`when no updates for 1h remove '?plant/line-${i}/removed/'${' '.repeat(8000)}`)
+  if ('problem' in removal) throw new Error(removal.problem)
+  return removal.selector ?? ''
+}
+
+t.test('cached plans do not keep pools of buffers or texts of removals alive', async (t) => {
   keepsLittle(t, (i) => `plant/line-${i}/sensor`)
   keepsLittle(t, (i) => `*plant/line-${i}//`)
   keepsLittle(t, (i) => `?passing/${i}/`)
   keepsLittle(t, (i) => `#plant/${i}////?passing/${i}/`)
+  keepsLittle(t, removalSelector)
 })

@@ -82,7 +82,8 @@ class RemovalParser {
     const selector = this.#quoted
     if (selector === undefined) return this.#expected('a selector in quotes')
     this.#advance()
-    return this.#isAtEnd ? { condition, selector } : this.#expected('the end')
+    // A copy: a part of the text would keep all of it in memory for as long as the selector's plan is cached.
+    return this.#isAtEnd ? { condition, selector: Buffer.from(selector).toString() } : this.#expected('the end')
   }
 
   get #isAtEnd(): boolean {

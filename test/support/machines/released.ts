@@ -38,7 +38,8 @@ export function buildReleased(t: Test): Released {
     program: join(directory, 'dist/main.js'),
     packageOf: (kind) => {
       const packages = join(directory, 'packages')
-      const name = readdirSync(packages).find((name) => name.endsWith(kind === 'deb' ? '.deb' : '.tar.xz'))
+      const ending = kind === 'deb' ? /\.deb$/ : /\.tar\.[gx]z$/
+      const name = readdirSync(packages).find((name) => ending.test(name))
       if (name === undefined) throw new Error(`${packages} has no ${kind}`)
       return join(packages, name)
     },
