@@ -26,6 +26,7 @@ if (lastRelease() === undefined) t.plan(0, 'the checkout has no history with a r
 else await upgrades(t)
 
 async function upgrades(whole: Test): Promise<void> {
+  const engine = await postgres()
   const last = buildReleased(whole)
   const released = (args: readonly string[], env: Readonly<Record<string, string>> = {}): string =>
     execFileSync(process.execPath, [last.program, ...args], {
@@ -62,7 +63,6 @@ async function upgrades(whole: Test): Promise<void> {
     t.equal((await runCommand(['export', '--data', elsewhere])).stdout, exported, 'the export has the same bytes')
   })
 
-  const engine = await postgres()
   await whole.test('two hosts on PostgreSQL are upgraded', { skip: engine === undefined && skipReason }, async (t) => {
     const store = (await engine?.database('bare')) as `postgres://${string}`
     released(['migrate'], { TOPICD_STORE: store })
