@@ -40,7 +40,9 @@ export function itemOf(text: string): Item {
   const properties = parsed(members, 'properties') as Properties | undefined
   const version = parsed(members, 'version') as number | undefined
   const updated = parsed(members, 'updated') as string | undefined
-  return new Item(path, type, value, members.get('value'), properties, version, updated)
+  const sent = members.get('value')
+  // A copy: V8 keeps a whole response in memory for as long as a part of it exists.
+  return new Item(path, type, value, sent && ` ${sent}`.slice(1), properties, version, updated)
 }
 
 /** The items, undefined for each missing topic. @throws SyntaxError if the text has no results */
