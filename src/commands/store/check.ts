@@ -42,7 +42,7 @@ async function checkFile(
   show: (line: CheckLine) => Promise<void>,
 ): Promise<void> {
   if (statSync(file).isDirectory())
-    throw new UsageError(`${file} is a directory, but FILE is an export; --data ${file} checks a store`)
+    throw new UsageError(`${file} is a directory, but FILE must be an export; --data ${file} checks a store`)
   let findings = 0
   const records = await checkExport(createReadStream(file), allowsUnfinished, (finding) => {
     findings++

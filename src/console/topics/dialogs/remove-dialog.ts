@@ -100,7 +100,7 @@ export class RemoveDialog implements Dialog {
   #choiceView(choice: Choice): TemplateResult {
     const count = choice.count.value
     const choose = (event: Event) => {
-      // A click before the button is drawn as disabled keeps the earlier choice.
+      // A click before the choice is drawn as disabled changes nothing.
       if (this.#step.peek() !== 'asking') return event.preventDefault()
       this.#chosen.value = choice
       this.#problem.value = ''
